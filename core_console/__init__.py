@@ -1,0 +1,1 @@
+"""A governance console for autonomous agents."""

@@ -1,0 +1,54 @@
+"""Stored bytes to structs and back: JSON, with the format version checked first.
+
+Owns the document's encoding and the canonical JSON that digests are taken over. Never guesses: a
+document that does not decode is a `DocumentError`, and its bytes are left alone.
+"""
+
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+
+from core_console.model.document import FORMAT, Document
+from core_console.model.playbook import Spec
+
+_encoder = msgspec.json.Encoder()
+_canonical = msgspec.json.Encoder(order="sorted")
+_decoder = msgspec.json.Decoder(Document)
+
+
+class DocumentError(Exception):
+    """The stored bytes are not a document that this code can read."""
+
+
+class _Format(msgspec.Struct):
+    format: int
+
+
+def encode(document: Document) -> bytes:
+    """Return the document's stored bytes."""
+    return _encoder.encode(document)
+
+
+def decode(data: bytes) -> Document:
+    """Return the document in `data`; raise DocumentError when it is not one of ours."""
+    try:
+        found = msgspec.json.decode(data, type=_Format).format
+        if found != FORMAT:
+            raise DocumentError(f"its format is {found}, and this version reads {FORMAT}")
+        return _decoder.decode(data)
+    except msgspec.MsgspecError as error:
+        raise DocumentError(f"it does not decode: {error}") from error
+
+
+def canonical_json(value: Any) -> bytes:  # noqa: ANN401 -- anything that encodes has a canonical form
+    """Return the one JSON text of `value`: sorted keys, no white space, UTF-8."""
+    return _canonical.encode(value)
+
+
+def spec_digest(spec: Spec) -> str:
+    """Return the SHA-256 of the spec's canonical JSON as lower-case hex.
+
+    A field that stands at its default is left out, so a field added later changes no digest.
+    """
+    return sha256(canonical_json(spec)).hexdigest()

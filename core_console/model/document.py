@@ -1,0 +1,45 @@
+"""The metadoc: the whole state of the playbooks in one compare-and-swap document."""
+
+from msgspec import Struct
+
+from core_console.model.audit import OutboxEntry
+from core_console.model.event import Event
+from core_console.model.playbook import Playbook
+from core_console.model.run import Run
+
+FORMAT = 1
+"""The format that this code writes; a document of a newer one is refused, never guessed at."""
+
+
+class Document(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
+    """The metadoc.
+
+    `running` holds the runs in flight by *playbook* id, so that two runs in flight of one
+    playbook cannot even be written down; `finished` holds final runs by run id, first finished
+    first. `swap_id` names the process and attempt that wrote it, so that a writer whose reply
+    was lost can tell whether its swap landed. Mappings are never changed in place.
+    """
+
+    format: int
+    revision: int
+    swap_id: str
+    playbooks: dict[str, Playbook]
+    running: dict[str, Run]
+    finished: dict[str, Run]
+    events: dict[str, Event]
+    outbox: tuple[OutboxEntry, ...]
+    outbox_number: int
+
+
+EMPTY = Document(
+    format=FORMAT,
+    revision=0,
+    swap_id="",
+    playbooks={},
+    running={},
+    finished={},
+    events={},
+    outbox=(),
+    outbox_number=0,
+)
+"""A console that nobody has written to."""

@@ -1,0 +1,40 @@
+"""An event as it is stored: what was raised, and what each matching trigger made of it."""
+
+from datetime import datetime
+
+from msgspec import Struct
+
+
+class StartedRun(Struct, frozen=True, gc=False):
+    """A run that an event started."""
+
+    playbook_id: str
+    trigger_id: str
+    run_id: str
+
+
+class SkippedTrigger(Struct, frozen=True, gc=False):
+    """A matching trigger that started nothing, and why."""
+
+    playbook_id: str
+    trigger_id: str
+    reason: str
+
+
+class Event(Struct, frozen=True, gc=False, omit_defaults=True):
+    """Something that an agent or the console itself reported."""
+
+    id: str
+    at: datetime
+    agent: str
+    event: str
+    raised_by: str
+    revision: int
+    external_id: str = ""
+    subject: str = ""
+    detail: str = ""
+    attributes: dict[str, str] = {}
+    caused_by_run_id: str = ""
+    chain_depth: int = 0
+    started: tuple[StartedRun, ...] = ()
+    skipped: tuple[SkippedTrigger, ...] = ()
