@@ -11,7 +11,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from core_console.model.run import DispatchPayload
+from core_console.model.run import Call, DispatchPayload
 
 
 class Fault(Exception):  # noqa: N818 -- the word for the outside world failing
@@ -111,18 +111,14 @@ class Ids(Protocol):
         ...
 
 
-class CallResult(StrEnum):
-    """What became of one call that changes something at GitHub."""
-
-    ACCEPTED = "ACCEPTED"
-    REFUSED = "REFUSED"
-    UNKNOWN = "UNKNOWN"
-
-
 class CallOutcome(Struct, frozen=True, gc=False):
-    """The result of one call; `detail` says what to fix (REFUSED) or what is not known."""
+    """What became of one call that changes something at GitHub.
 
-    result: CallResult
+    `call` is ACCEPTED, REFUSED or UNKNOWN; `detail` says what to fix (REFUSED) or what is not
+    known (UNKNOWN).
+    """
+
+    call: Call
     detail: str = ""
 
 

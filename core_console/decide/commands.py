@@ -9,7 +9,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from core_console.model.playbook import Spec
-from core_console.ports import CallResult
+from core_console.model.run import Call
 
 
 class Decision(StrEnum):
@@ -113,7 +113,7 @@ class RecordCall(Struct, frozen=True, gc=False):
     run_id: str
     step_id: str
     claimed_by: str
-    result: CallResult
+    call: Call
     detail: str
     actor: str = "system:engine"
 
