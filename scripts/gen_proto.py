@@ -21,7 +21,8 @@ OUTPUT = SOURCE / "python"
 def generate(output: Path) -> None:
     """Write messages, stubs and their type stubs below `output`; exit if protoc fails."""
     protos = sorted(str(path.relative_to(SOURCE)) for path in SOURCE.glob("runink/**/*.proto"))
-    outputs = [f"--{kind}_out={output}" for kind in ("python", "grpc_python", "mypy", "mypy_grpc")]
+    outputs = [f"--{kind}_out={output}" for kind in ("python", "grpc_python")]
+    outputs += [f"--{kind}_out=quiet:{output}" for kind in ("mypy", "mypy_grpc")]
     plugins = [
         f"--plugin={name}={Path(sys.executable).with_name(name)}"
         for name in ("protoc-gen-mypy", "protoc-gen-mypy_grpc")
