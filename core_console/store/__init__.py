@@ -1,0 +1,1 @@
+"""Where documents and logs lie: adapters of the ports `Document` and `Log`, one module each."""

@@ -1,0 +1,174 @@
+"""The recipe by which a file is changed so that no crash can leave half of it.
+
+Owns the system calls: the lock, the replacement of a file, the folder. Knows nothing of what is
+inside the files. Everything here blocks, so it is called in a `Worker`, never on the event loop.
+"""
+
+import asyncio
+import errno
+import fcntl
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TypeVar
+
+from core_console.ports import Fault
+from core_console.store.faults import told_as_faults
+
+_FILE_MODE = 0o600
+_FOLDER_MODE = 0o700
+_SAFELY = os.O_CLOEXEC | os.O_NOFOLLOW
+"""A link that somebody put in a file's place is never followed."""
+
+_POLLS = ((200, 0.000_2), (2_480, 0.002))
+"""How often a held lock is asked for and the pause in seconds: about 5 s in all.
+
+A holder needs a millisecond or two, so the first asks come quickly; a holder that was stopped or
+hangs on its disk must not hang everybody else for ever.
+"""
+
+T = TypeVar("T")
+
+
+class Worker:
+    """One thread of a store's own: its calls run one after another, in order.
+
+    The event loop's default pool is shared with name look-ups and the like, and would let two
+    calls of one store overtake each other.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)
+        self._closed = False
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Return what `work` returns; raise Fault for what the machine refuses.
+
+        Work that has begun goes on when its caller is cancelled.
+        """
+        if self._closed:
+            raise Fault("the store is closed", retryable=False)
+        with told_as_faults():
+            return await asyncio.get_running_loop().run_in_executor(self._pool, work)
+
+    def close(self) -> None:
+        """Finish what has begun and end the thread."""
+        self._closed = True
+        self._pool.shutdown(wait=True)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the advisory lock of the lock file at `path`; raise Fault when it stays taken.
+
+    The lock lies on a file of its own because the locked file is replaced: a lock on it would
+    be a lock on what is no longer there. The system drops it when its holder dies.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _SAFELY, _FILE_MODE)
+    try:
+        _take(descriptor)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _take(descriptor: int) -> None:
+    pause = threading.Event()
+    for times, pause_s in _POLLS:
+        for _ in range(times):
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                pause.wait(pause_s)
+            else:
+                return
+    raise Fault("another process has held the store's lock for seconds: see what it waits for")
+
+
+def make_folder(folder: Path) -> None:
+    """Make the folder and those above it that are missing, each one durably."""
+    if folder.is_dir():
+        return
+    make_folder(folder.parent)
+    with suppress(FileExistsError):
+        os.mkdir(folder, _FOLDER_MODE)  # noqa: PTH102 -- every system call here goes through `os`
+    sync_folder(folder.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in the folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def opened(path: Path, flags: int) -> Iterator[int]:
+    """Give the descriptor of the file at `path`."""
+    descriptor = os.open(path, flags | _SAFELY, _FILE_MODE)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def read_at(descriptor: int, offset: int, size: int) -> bytes:
+    """Return `size` bytes from `offset` on, fewer only when the file ends before."""
+    data = os.pread(descriptor, size, offset)
+    if len(data) == size or not data:
+        return data
+    return data + read_at(descriptor, offset + len(data), size - len(data))
+
+
+def write_all(descriptor: int, parts: Sequence[bytes]) -> None:
+    """Write all the bytes, however few the system takes at a time."""
+    waiting = [memoryview(part) for part in parts if part]
+    while waiting:
+        written = os.writev(descriptor, waiting)
+        if written == 0:
+            raise OSError(errno.EIO, "nothing was written")
+        while waiting and written >= len(waiting[0]):
+            written -= len(waiting.pop(0))
+        if written:
+            waiting[0] = waiting[0][written:]
+
+
+def temporary_of(path: Path) -> Path:
+    """Return the one temporary file that may stand beside `path`.
+
+    One name is enough, because it is only touched under the lock; so what a dead writer left
+    is found without looking through the folder.
+    """
+    return path.with_name(path.name + ".tmp")
+
+
+def remove_leftover(path: Path) -> None:
+    """Remove the temporary file that a dead writer left; call it under the lock."""
+    with suppress(FileNotFoundError):
+        os.unlink(temporary_of(path))  # noqa: PTH108 -- every system call here goes through `os`
+
+
+def replace(path: Path, parts: Sequence[bytes]) -> None:
+    """Replace the file by one with these bytes, durably; call it under the lock.
+
+    Write a temporary file, sync it, rename it over the old one, sync the folder. When the last
+    sync fails the new file is in place and may be gone after a crash: the caller cannot know.
+    """
+    temporary = temporary_of(path)
+    remove_leftover(path)
+    try:
+        with opened(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL) as descriptor:
+            write_all(descriptor, parts)
+            os.fsync(descriptor)
+        os.rename(temporary, path)  # noqa: PTH104 -- every system call here goes through `os`
+    except OSError:
+        # A file whose sync failed is never synced again: its pages may be lost and marked clean.
+        with suppress(OSError):
+            remove_leftover(path)
+        raise
+    sync_folder(path.parent)
