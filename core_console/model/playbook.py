@@ -134,7 +134,11 @@ class Spec(Struct, frozen=True, gc=False):
 
 
 class Playbook(Struct, frozen=True, gc=False, omit_defaults=True):
-    """A playbook. `changed` is the document's revision when anything of it last changed."""
+    """A playbook.
+
+    `changed` is the document's revision when anything of it last changed. `switched_by` and
+    `switched_at` say who last activated, paused or resumed it.
+    """
 
     id: str
     spec: Spec
@@ -149,6 +153,8 @@ class Playbook(Struct, frozen=True, gc=False, omit_defaults=True):
     activated_by: str = ""
     activated_at: datetime | None = None
     activated_revision: int = 0
+    switched_by: str = ""
+    switched_at: datetime | None = None
     editors: tuple[str, ...] = ()
     runs_finished: int = 0
     runs_succeeded: int = 0
