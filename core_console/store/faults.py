@@ -21,7 +21,7 @@ _SENTENCES = {
     errno.EIO: "the disk reports an input/output error: check it before anything else",
     errno.EMFILE: "this process has too many files open: raise its limit",
     errno.ENFILE: "the machine has too many files open: raise its limit",
-    errno.ENOENT: "the store's folder is gone: put it back or start the console again",
+    errno.ENOENT: "a file or folder of the store is gone: stop the console and put it back",
 }
 
 

@@ -6,6 +6,7 @@ given. Never overwrites a file that it cannot read, and never looks inside the b
 
 import os
 import re
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
@@ -125,10 +126,10 @@ class FileDocument:
             if (header.version if header else "") != expected:
                 raise Conflict
             revision = header.revision + 1 if header else 1
-            new = _Header(revision, len(data), sha256(data).hexdigest())
-            replace(self._path, (new.encoded(), data))
+            new = cache(lambda: _Header(revision, len(data), sha256(data).hexdigest()))
+            replace(self._path, data, lambda: new().encoded(), _HEADER_BYTES)
         self._seen = True
-        return new.version
+        return new().version
 
     def _header(self) -> _Header | None:
         try:
