@@ -21,8 +21,6 @@ ARGS ?=
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-# --- use it
-
 .PHONY: demo
 demo: tools-run .venv/installed ## play the whole story on real processes, in under a minute
 	@$(BIN)/core-console demo $(ARGS)
@@ -35,8 +33,6 @@ serve: .venv/installed ## start the console with the settings of the environment
 build: .venv/installed ## make the wheel in dist/
 	@rm -rf dist
 	$(BIN)/hatchling build -t wheel
-
-# --- prove it
 
 .PHONY: check
 check: static coverage test ## the whole gate: what a change must pass
@@ -85,8 +81,6 @@ github-check: .venv/installed node_modules/installed ## actionlint, shellcheck, 
 	$(BIN)/python scripts/check_run_blocks.py $(WORKFLOWS)
 	$(BIN)/zizmor --offline --no-progress --quiet $(WORKFLOWS)
 
-# --- change it
-
 .PHONY: fmt
 fmt: .venv/installed node_modules/installed ## format the Python and the contract
 	$(BIN)/ruff format .
@@ -105,7 +99,7 @@ clean: ## remove all that these targets made
 	rm -rf .venv node_modules dist build .coverage .*_cache .hypothesis
 	find core_console proto tests scripts -name __pycache__ -prune -exec rm -rf {} +
 
-# --- set-up
+# Set-up, done by the targets above; `tools` alone is for people.
 
 .PHONY: tools
 tools: tools-test tools-npm ## install the Debian packages (as root), or name what is missing
@@ -126,7 +120,7 @@ tools-npm:
 
 # The project itself, editable: once, and again when its metadata change.
 .venv/installed: pyproject.toml .venv/locked
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
 # Install scripts are not run: the binary lies ready in the package of this machine's kind.

