@@ -1,0 +1,42 @@
+"""The HTTP application: which path leads where, and what stands around all of them.
+
+Owns the list of routes and nothing that they do.
+"""
+
+from collections.abc import Callable, Sequence
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.routing import BaseRoute, Route
+
+from core_console.doors import errors, health, step_report
+from core_console.doors.gate import Gate
+from core_console.doors.step_report import Console, StepReports
+
+
+def build(
+    *,
+    console: Console,
+    gate: Gate,
+    run_url_prefix: Callable[[], str],
+    serving: Callable[[], bool],
+    more: Sequence[BaseRoute] = (),
+) -> Starlette:
+    """Return the application; `serving` says cheaply whether the console takes work now.
+
+    `run_url_prefix` returns `<server>/<org>/<agents repo>/actions/runs/`.
+    """
+    reports = StepReports(console=console, gate=gate, run_url_prefix=run_url_prefix)
+    app = Starlette(
+        routes=[
+            health.route(serving),
+            Route(step_report.PATH, reports.door()),
+            *more,
+        ],
+        middleware=[Middleware(errors.SecurityHeaders), Middleware(errors.LastResort)],
+        exception_handlers={HTTPException: errors.answer},
+    )
+    # A redirect to a path with or without its last slash would drop the body of a POST.
+    app.router.redirect_slashes = False
+    return app

@@ -1,0 +1,257 @@
+"""A real HTTP server on loopback around the doors, and the small doubles behind them.
+
+The doubles behave: the engine awaits reports and remembers them, the bearers are judged, the
+refusals are kept. The client is a bare socket, because a client library is too polite to send
+what an attacker sends.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from starlette.applications import Starlette
+from uvicorn.server import ServerState
+
+from core_console.decide.commands import Command, ReportStep
+from core_console.decide.outcome import Accepted, Code, Outcome, Refused
+from core_console.doors import app, server
+from core_console.doors.gate import Gate
+from core_console.model.audit import Entry
+from core_console.model.document import EMPTY
+from core_console.model.run import DispatchPayload
+from core_console.ports import CallOutcome, Fault, ReporterVerdict, Standing
+
+NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
+URL = "https://github.com/example/core/actions/runs/"
+PATH = "/api/playbook-runs/step-report"
+BEARER = "ghs_" + "a" * 36
+REPORT: Mapping[str, Any] = {
+    "runId": "PBR-1",
+    "stepId": "detect",
+    "agent": "datagov",
+    "conclusion": "success",
+    "detail": "3 findings",
+    "githubRunUrl": URL + "17",
+}
+
+
+class StoppedClock:
+    def now(self) -> datetime:
+        return NOW
+
+    def monotonic(self) -> float:
+        return 0.0
+
+    async def sleep(self, seconds: float) -> None:
+        raise AssertionError(f"nobody waits {seconds} s at a door")
+
+
+@dataclass
+class Engine:
+    """Awaits datagov's report of PBR-1/detect, and knows it when it comes again."""
+
+    taken: list[ReportStep] = field(default_factory=list)
+    raises: Exception | None = None
+    answers: Outcome | None = None
+
+    async def submit(self, command: Command) -> Outcome:
+        if self.raises is not None:
+            raise self.raises
+        if self.answers is not None:
+            return self.answers
+        assert isinstance(command, ReportStep)
+        return self._take(command)
+
+    def _take(self, report: ReportStep) -> Outcome:
+        if (report.run_id, report.step_id) != ("PBR-1", "detect"):
+            return Refused(Code.NOT_FOUND, "there is no such run or step")
+        if report.agent != "datagov":
+            return Refused(Code.FAILED_PRECONDITION, "the step awaits another agent")
+        if not self.taken:
+            self.taken.append(report)
+            return Accepted(EMPTY)
+        if (report.conclusion, report.github_run_url) == (
+            self.taken[0].conclusion,
+            self.taken[0].github_run_url,
+        ):
+            return Accepted(EMPTY, duplicate=True)
+        return Refused(Code.FAILED_PRECONDITION, "another report was accepted")
+
+
+@dataclass
+class Bearers:
+    """Knows one bearer; `says` overrides what is said of it."""
+
+    says: ReporterVerdict | None = None
+    asked: list[tuple[str, ...]] = field(default_factory=list)
+
+    async def authorize_reporter(self, authorization: Sequence[str], peer: str) -> ReporterVerdict:
+        assert peer == "127.0.0.1"
+        self.asked.append(tuple(authorization))
+        if self.says is not None:
+            return self.says
+        if not authorization:
+            return ReporterVerdict(Standing.INVALID, "missing bearer token")
+        if len(authorization) > 1:
+            return ReporterVerdict(Standing.INVALID, "more than one Authorization header")
+        scheme, _, token = authorization[0].partition(" ")
+        known = scheme.lower() == "bearer" and token == BEARER
+        return ReporterVerdict(Standing.VALID if known else Standing.INVALID)
+
+    async def dispatch(self, payload: DispatchPayload, patience_s: float) -> CallOutcome:
+        raise NotImplementedError
+
+    async def comment(self, repo: str, issue: int, body: str, patience_s: float) -> CallOutcome:
+        raise NotImplementedError
+
+    async def missing(self) -> tuple[str, ...]:
+        raise NotImplementedError
+
+
+@dataclass
+class Book:
+    """Keeps what was recorded; a full disk is one flag away."""
+
+    entries: list[Entry] = field(default_factory=list)
+    identified: list[bool] = field(default_factory=list)
+    full: bool = False
+
+    async def record(self, entry: Entry, *, identified: bool, peer: str) -> None:
+        assert peer == "127.0.0.1"
+        if self.full:
+            raise Fault("the audit log cannot be written")
+        self.entries.append(entry)
+        self.identified.append(identified)
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:  # noqa: ANN401 -- whatever was answered
+        return json.loads(self.body)
+
+    @property
+    def error(self) -> str:
+        assert self.headers["content-type"] == "application/json"
+        assert list(self.json) == ["error"]
+        assert isinstance(self.json["error"], str)
+        return self.json["error"]
+
+
+@dataclass
+class Site:
+    port: int
+    engine: Engine
+    bearers: Bearers
+    book: Book
+
+    async def raw(self, *pieces: bytes) -> Answer:
+        """Send bytes as they are and return the first answer."""
+        async with dialled(self.port) as (reader, writer):
+            for piece in pieces:
+                writer.write(piece)
+            return await answer_of(reader)
+
+    async def post(
+        self,
+        body: bytes | Mapping[str, Any] = REPORT,
+        *,
+        headers: Mapping[str, str | None] | None = None,
+        method: str = "POST",
+        path: str = PATH,
+    ) -> Answer:
+        """Send one well-formed request; a header given as None is left out."""
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        return await self.raw(head(method, path, len(data), headers) + data)
+
+
+@asynccontextmanager
+async def dialled(port: int) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """A bare connection, gone at the end whatever the server did with it."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        yield reader, writer
+    finally:
+        writer.transport.abort()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
+
+
+def head(
+    method: str, path: str, length: int, headers: Mapping[str, str | None] | None = None
+) -> bytes:
+    sent: dict[str, str | None] = {
+        "Host": "127.0.0.1",
+        "Authorization": f"Bearer {BEARER}",
+        "Content-Type": "application/json",
+        "Content-Length": str(length),
+    }
+    sent |= headers or {}
+    lines = [f"{method} {path} HTTP/1.1"]
+    lines += [f"{name}: {value}" for name, value in sent.items() if value is not None]
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Let the server work until it holds; what it waits for is a socket, never the clock."""
+    async with asyncio.timeout(5):
+        while not condition():  # noqa: ASYNC110 -- the server knows no event of ours
+            await asyncio.sleep(0.001)
+
+
+async def answer_of(reader: asyncio.StreamReader, *, bodiless: bool = False) -> Answer:
+    async with asyncio.timeout(5):
+        lines = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+        headers = dict(line.lower().split(": ", 1) for line in lines[1:] if line)
+        length = 0 if bodiless else int(headers["content-length"])
+        return Answer(int(lines[0].split()[1]), headers, await reader.readexactly(length))
+
+
+def application(
+    engine: Engine, bearers: Bearers, book: Book, *, body_s: float = 10, serving: bool = True
+) -> Starlette:
+    gate = Gate(github=bearers, refusals=book, clock=StoppedClock(), body_s=body_s)
+    return app.build(console=engine, gate=gate, run_url_prefix=lambda: URL, serving=lambda: serving)
+
+
+@asynccontextmanager
+async def listening(
+    asgi: Starlette, *, head_s: float = 10, connections_max: int = 64
+) -> AsyncIterator[tuple[int, ServerState]]:
+    """Serve on a free port with the product's own protocol, without uvicorn's pauses at the end."""
+    config = server.config(asgi, host="127.0.0.1", port=0)
+    config.limit_concurrency = connections_max
+    config.load()
+    state = ServerState()
+
+    def protocol() -> server.DoorProtocol:
+        made = server.DoorProtocol(config=config, server_state=state, app_state={})
+        made.head_s = head_s
+        return made
+
+    listener = await asyncio.get_running_loop().create_server(protocol, "127.0.0.1", 0)
+    try:
+        yield listener.sockets[0].getsockname()[1], state
+    finally:
+        listener.close()
+        for connection in list(state.connections):
+            connection.shutdown()
+        await until(lambda: not state.connections and not state.tasks)
+
+
+@asynccontextmanager
+async def site(
+    *, body_s: float = 10, head_s: float = 10, connections_max: int = 64, serving: bool = True
+) -> AsyncIterator[Site]:
+    engine, bearers, book = Engine(), Bearers(), Book()
+    asgi = application(engine, bearers, book, body_s=body_s, serving=serving)
+    async with listening(asgi, head_s=head_s, connections_max=connections_max) as (port, _):
+        yield Site(port, engine, bearers, book)

@@ -1,0 +1,165 @@
+"""The server under the doors: bounds on connections and heads, JSON even for what is no HTTP."""
+
+import asyncio
+from contextlib import AsyncExitStack
+
+import pytest
+import uvicorn
+
+from core_console.doors import server
+from tests.doors.site import (
+    PATH,
+    Bearers,
+    Book,
+    Engine,
+    answer_of,
+    application,
+    dialled,
+    head,
+    listening,
+    site,
+    until,
+)
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"hello\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\nHost: x\r\nBad Name: y\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\nHost: x\r\nX: a\x00b\r\n\r\n",
+        b"GET /heal\xffthz HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n",
+    ],
+)
+async def test_what_is_no_http_is_400_in_the_shape_of_every_error(garbage: bytes) -> None:
+    async with site() as door:
+        answer = await door.raw(garbage)
+
+        assert (answer.status, answer.error) == (400, "invalid http request received")
+        assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+async def test_a_head_beyond_its_bound_is_refused() -> None:
+    async with site() as door:
+        large = head("GET", "/healthz", 0, {"X-Filler": "a" * server.HEAD_BYTES * 5})
+
+        assert (await door.raw(large)).status == 400
+
+
+async def test_a_bearer_of_4096_bytes_fits_into_the_head() -> None:
+    async with site() as door:
+        answer = await door.post(headers={"Authorization": "Bearer ghs_" + "a" * 4092})
+
+        assert answer.status == 401
+
+
+@pytest.mark.parametrize("start", [b"", b"POST / HTTP/1.1\r\nHost: x\r\n"])
+async def test_a_head_that_never_ends_loses_its_connection(start: bytes) -> None:
+    async with site(head_s=0.05) as door, dialled(door.port) as (reader, writer):
+        writer.write(start)
+
+        async with asyncio.timeout(5):
+            assert await reader.read() == b""
+
+
+async def test_a_second_head_on_a_connection_is_timed_too() -> None:
+    async with site(head_s=0.05) as door, dialled(door.port) as (reader, writer):
+        writer.write(head("GET", "/healthz", 0))
+        assert (await answer_of(reader)).status == 200
+        writer.write(b"GET /hea")
+
+        async with asyncio.timeout(2):  # well below the idle time
+            assert await reader.read() == b""
+
+
+async def test_the_time_of_a_head_does_not_run_while_a_call_is_answered() -> None:
+    async with site(head_s=0.05) as door, dialled(door.port) as (reader, writer):
+        writer.write(head("POST", PATH, 5))
+        await asyncio.sleep(0.1)
+        writer.write(b"hello")
+
+        assert (await answer_of(reader)).status == 400
+
+
+async def test_two_calls_sent_at_once_are_answered_in_order() -> None:
+    async with site() as door, dialled(door.port) as (reader, writer):
+        writer.write(head("GET", "/healthz", 0) + head("GET", "/nothing", 0))
+
+        assert [(await answer_of(reader)).status for _ in range(2)] == [200, 404]
+
+
+async def test_a_connection_beyond_the_limit_gets_an_honest_503() -> None:
+    async with site(connections_max=1) as door, dialled(door.port) as _:
+        answer = await door.post(b"", method="GET", path="/healthz")
+
+        assert (answer.status, answer.headers["retry-after"]) == (503, "5")
+        assert "too many connections" in answer.error
+
+
+async def test_far_beyond_the_limit_nothing_is_answered() -> None:
+    async with site(connections_max=1) as door, AsyncExitStack() as held:
+        for _ in range(2):
+            await held.enter_async_context(dialled(door.port))
+        reader, _ = await held.enter_async_context(dialled(door.port))
+
+        async with asyncio.timeout(5):
+            assert await reader.read() == b""
+
+
+async def test_a_bad_chunk_in_the_middle_of_a_body_spoils_only_its_own_call() -> None:
+    async with site() as door:
+        chunks = {"Content-Length": None, "Transfer-Encoding": "chunked"}
+        answer = await door.raw(head("POST", PATH, 0, chunks) + b"5\r\nhello\r\nzz\r\n")
+
+        assert answer.status == 400
+        assert (await door.post()).status == 200
+
+
+async def test_garbage_after_an_answer_only_ends_the_connection() -> None:
+    async with site() as door, dialled(door.port) as (reader, writer):
+        chunks = {"Content-Length": None, "Transfer-Encoding": "chunked"}
+        writer.write(head("GET", "/healthz", 0, chunks))
+        assert (await answer_of(reader)).status == 200
+        writer.write(b"zz\r\n")
+
+        async with asyncio.timeout(5):
+            assert await reader.read() == b""
+
+
+async def test_an_upgrade_is_not_taken() -> None:
+    async with site() as door:
+        upgrade = {"Connection": "Upgrade", "Upgrade": "websocket"}
+        answer = await door.post(b"", method="GET", path="/healthz", headers=upgrade)
+
+        assert answer.status == 200
+
+
+async def test_uvicorn_itself_serves_it_and_stops_cleanly() -> None:
+    running = uvicorn.Server(
+        server.config(application(Engine(), Bearers(), Book()), host="127.0.0.1", port=0)
+    )
+    serving = asyncio.create_task(running.serve())
+    async with asyncio.timeout(10):
+        await until(lambda: running.started)
+        port = running.servers[0].sockets[0].getsockname()[1]
+        async with dialled(port) as (reader, writer):
+            writer.write(head("GET", "/healthz", 0))
+            answer = await answer_of(reader)
+            running.should_exit = True
+            await serving
+
+        assert answer.status == 200
+        assert "server" not in answer.headers
+
+
+async def test_nothing_of_a_call_is_left_behind() -> None:
+    asgi = application(Engine(), Bearers(), Book())
+    async with listening(asgi) as (port, state), dialled(port) as (reader, writer):
+        writer.write(head("GET", "/healthz", 0, {"Connection": "close"}))
+        await answer_of(reader)
+        await until(lambda: not state.connections)
+
+        assert not state.tasks
