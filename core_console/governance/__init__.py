@@ -1,1 +1,1 @@
-"""Who may do what, and the record of what was done."""
+"""Who may do what, and the record of who did it."""
