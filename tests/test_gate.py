@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -109,6 +110,41 @@ def test_an_older_python_is_refused_by_name(bare: Path) -> None:
     done = run("bash", "scripts/venv.sh", path=bare)
     assert done.returncode == 1
     assert "Python 3.9.2 is too old" in done.stderr
+
+
+WORKFLOW = """\
+jobs:
+  agent:
+    steps:
+      - uses: actions/checkout@0123456789
+      - run: |
+          echo '${{ github.event.client_payload.agent }}'
+          LINE
+"""
+
+
+@pytest.mark.parametrize(("line", "status"), [('echo "$HOME"', 0), ("echo $HOME", 1)])
+def test_shell_inside_a_workflow_is_checked_too(tmp_path: Path, line: str, status: int) -> None:
+    workflow = tmp_path / "w.yml"
+    workflow.write_text(WORKFLOW.replace("LINE", line), encoding="utf-8")
+    done = run(sys.executable, "scripts/check_run_blocks.py", str(workflow))
+    assert (done.returncode, "SC2086" in done.stdout) == (status, status == 1)
+    assert "job agent, step 2" in done.stdout or status == 0
+
+
+def test_generated_code_that_is_not_current_fails_the_gate(tmp_path: Path) -> None:
+    """Run the check on a copy of the project whose contract says something new."""
+    shutil.copytree(ROOT / "proto", tmp_path / "proto")
+    shutil.copytree(ROOT / "scripts", tmp_path / "scripts")
+    check = (sys.executable, str(tmp_path / "scripts/gen_proto.py"), "--check")
+    assert run(*check).returncode == 0
+    contract = tmp_path / "proto/runink/core/atlas/v1/common.proto"
+    contract.write_text(contract.read_text() + "message Novelty {}\n", encoding="utf-8")
+    (tmp_path / "proto/python/runink/notes.py").write_text("by_hand = 1\n", encoding="utf-8")
+    done = run(*check)
+    assert done.returncode == 1
+    assert "common_pb2.py" in done.stderr
+    assert "runink/notes.py" in done.stderr
 
 
 def locked(name: str) -> dict[str, str]:

@@ -34,6 +34,7 @@ LAYERS = {
     "capex": 3,
     "engine": 4,
     "effects": 4,
+    "recorder": 4,
     "ticker": 4,
     "rpc": 5,
     "doors": 5,
