@@ -162,3 +162,19 @@ class GitHub(Protocol):
     async def authorize_reporter(self, authorization: Sequence[str], peer: str) -> ReporterVerdict:
         """Judge the values of a request's Authorization headers; `peer` is the caller's address."""
         ...
+
+
+class ScanFound(Struct, frozen=True, gc=False):
+    """What a scan came to: its ScanRun, the scored count per rule, and why it failed, if it did."""
+
+    scan_run_id: str
+    findings: dict[str, int]
+    failure: str = ""
+
+
+class Scanner(Protocol):
+    """The CapEx engine, as far as a capex_scan step needs it."""
+
+    async def scan(self) -> ScanFound:
+        """Evaluate the current feeds and record a ScanRun."""
+        ...

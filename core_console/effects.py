@@ -1,0 +1,193 @@
+"""Performing what a swap claimed: a dispatch, a comment, a scan, each at most once.
+
+Owns the queue of claimed effects and the pace at which they leave. Right before a call the step
+is read again: only the process that claimed it performs it, only within 60 s of the claim, and
+only while the run is not final. The outcome is a new command. Never sends anything twice.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from typing import Protocol, assert_never
+
+import structlog
+
+from core_console.decide import notice, runs
+from core_console.decide.commands import Command, RecordCall, RecordScan
+from core_console.decide.outcome import Effect, Outcome, RunScan, SendComment, SendDispatch
+from core_console.decide.status import FINAL
+from core_console.model.document import Document
+from core_console.model.run import Call, Run, StepRun
+from core_console.ports import CallOutcome, Clock, Fault, GitHub, Scanner
+
+_log = structlog.get_logger(__name__)
+
+WAITING_MAX = 30
+"""At one call a second the last of thirty leaves within half of its claim's 60 s."""
+
+PACE_S = 1.0
+"""GitHub allows about 80 content-creating calls a minute; one a second stays below."""
+
+CLAIM_S = 60.0
+"""How long a claim may be performed (contract, section 4)."""
+
+_RECORD_S = 120.0
+"""After two minutes the tick abandons the claim, so its outcome no longer counts."""
+
+_RETRY_S = 1.0
+
+
+class Console(Protocol):
+    """The engine, as far as effects need it."""
+
+    replica: str
+
+    async def submit(self, command: Command) -> Outcome:
+        """Return the command's outcome once it is durable."""
+        ...
+
+    async def snapshot(self) -> Document:
+        """Return the newest durable document."""
+        ...
+
+
+class Performer:
+    """This replica's sender and scanner."""
+
+    def __init__(self, *, github: GitHub, scanner: Scanner, clock: Clock) -> None:
+        self._github = github
+        self._scanner = scanner
+        self._clock = clock
+        self._waiting: deque[Effect] = deque()
+        self._offered = asyncio.Event()
+        self._under_way: set[asyncio.Task[None]] = set()
+
+    @property
+    def room(self) -> int:
+        """How many more effects may be claimed."""
+        return WAITING_MAX - len(self._waiting)
+
+    def take(self, effects: Sequence[Effect]) -> None:
+        """Queue effects whose claims are durable."""
+        self._waiting.extend(effects)
+        self._offered.set()
+
+    async def run(self, console: Console) -> None:
+        """Perform what is taken, one call a second, for as long as the process lives."""
+        while True:
+            while self._waiting:
+                effect = self._waiting.popleft()
+                task = asyncio.create_task(self._perform(console, effect))
+                self._under_way.add(task)
+                task.add_done_callback(self._under_way.discard)
+                if not isinstance(effect, RunScan):
+                    await self._clock.sleep(PACE_S)
+            self._offered.clear()
+            await self._offered.wait()
+
+    async def close(self, console: Console) -> None:
+        """Record what was never sent, and let the calls under way end."""
+        unsent = [self._not_sent(console, effect) for effect in self._waiting]
+        self._waiting.clear()
+        await asyncio.gather(*unsent, *self._under_way)
+
+    async def _not_sent(self, console: Console, effect: Effect) -> None:
+        await self._record(console, _refused(console, effect, "the console was stopping"))
+
+    async def _perform(self, console: Console, effect: Effect) -> None:
+        try:
+            await self._record(console, await self._outcome(console, effect))
+        except Exception:
+            # The claim stays without an outcome, and the tick abandons it: never sent twice.
+            _log.exception("effect_failed", run=effect.run_id, step=effect.step_id)
+
+    async def _outcome(self, console: Console, effect: Effect) -> RecordCall | RecordScan:
+        """Read the step again, perform the effect if it is still this process's, and tell."""
+        document = await self._snapshot(console)
+        run = None if document is None else runs.find(document, effect.run_id)
+        if run is None:
+            return _refused(console, effect, "the store could not be read in time")
+        step_run = next(each for each in run.steps if each.step.id == effect.step_id)
+        left_s = self._left_s(step_run)
+        objection = _objection(console, run, step_run, left_s)
+        if objection:
+            return _refused(console, effect, objection)
+        return await self._call(console, effect, run, left_s)
+
+    async def _call(
+        self, console: Console, effect: Effect, run: Run, left_s: float
+    ) -> RecordCall | RecordScan:
+        match effect:
+            case SendDispatch(payload=payload):
+                return _told(console, effect, await self._github.dispatch(payload, left_s))
+            case SendComment(repo=repo, issue=issue):
+                body = notice.comment(run)
+                answer = await self._github.comment(repo, issue, body, left_s)
+                return _told(console, effect, answer)
+            case RunScan():
+                return await self._scan(console, effect)
+            case _ as never:
+                assert_never(never)
+
+    async def _scan(self, console: Console, effect: RunScan) -> RecordScan:
+        found = await self._scanner.scan()
+        return RecordScan(
+            effect.run_id,
+            effect.step_id,
+            console.replica,
+            found.scan_run_id,
+            found.findings,
+            found.failure,
+        )
+
+    def _left_s(self, step_run: StepRun) -> float:
+        if step_run.claimed_at is None:
+            return 0.0
+        return CLAIM_S - (self._clock.now() - step_run.claimed_at).total_seconds()
+
+    async def _snapshot(self, console: Console) -> Document | None:
+        """Return the document, None when the store cannot be read while the claim holds."""
+        until = self._clock.monotonic() + CLAIM_S
+        while self._clock.monotonic() < until:
+            try:
+                return await console.snapshot()
+            except Fault:
+                await self._clock.sleep(_RETRY_S)
+        return None
+
+    async def _record(self, console: Console, command: RecordCall | RecordScan) -> None:
+        """Have the outcome written, trying for as long as it would still count."""
+        until = self._clock.monotonic() + _RECORD_S
+        while True:
+            try:
+                await console.submit(command)
+            except Fault as fault:
+                if self._clock.monotonic() >= until:
+                    _log.warning("outcome_unwritten", run=command.run_id, reason=fault.message)
+                    return
+                await self._clock.sleep(_RETRY_S)
+            else:
+                return
+
+
+def _objection(console: Console, run: Run, step_run: StepRun, left_s: float) -> str:
+    """Return why the effect must not be performed now, "" when it may be."""
+    if run.status in FINAL:
+        return f"the run is {run.status}"
+    if step_run.claimed_by != console.replica:
+        return "another process claimed the step"
+    if left_s <= 0:
+        return f"its claim is older than {CLAIM_S:.0f} s"
+    return ""
+
+
+def _refused(console: Console, effect: Effect, why: str) -> RecordCall | RecordScan:
+    detail = f"not sent: {why}"
+    if isinstance(effect, RunScan):
+        ids = (effect.run_id, effect.step_id, console.replica)
+        return RecordScan(*ids, scan_run_id="", findings={}, failure=detail)
+    return _told(console, effect, CallOutcome(Call.REFUSED, detail))
+
+
+def _told(console: Console, effect: Effect, answer: CallOutcome) -> RecordCall:
+    return RecordCall(effect.run_id, effect.step_id, console.replica, answer.call, answer.detail)

@@ -1,0 +1,272 @@
+"""The writer loop: load, decide, swap, answer, then perform.
+
+Owns the one writer of the metadoc in this process. Commands queue up; the writer takes what is
+waiting, decides each against the state that the one before it left, and makes one swap for all
+of them. Nobody is answered before the swap is durable, and no effect is performed before it.
+Never interprets a command: that is `decide`'s.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Protocol
+
+import structlog
+from msgspec import Struct
+from msgspec.structs import replace
+
+from core_console.batch import decide_batch, decide_one
+from core_console.decide.commands import Command
+from core_console.decide.context import Context
+from core_console.decide.identity import Admission
+from core_console.decide.outbox import OUTBOX_BYTES_MAX, outbox_bytes, without_recorded
+from core_console.decide.outcome import Code, Effect, Outcome, Refused
+from core_console.model.codec import DocumentError, decode, encode
+from core_console.model.document import EMPTY, Document
+from core_console.ports import Clock, Conflict, Fault, Ids
+from core_console.ports import Document as Store
+from core_console.recorder import Recorder
+
+_log = structlog.get_logger(__name__)
+
+BATCH_MAX = 256
+"""The most commands that share one swap: beyond it a batch's own deciding outlasts its sync."""
+
+QUEUE_MAX = 4_096
+"""Sixteen batches: a caller behind that many waits longer than its own deadline, so it is told."""
+
+ATTEMPTS_MAX = 20
+"""Lost races before a batch gives up; with a few replicas losing five in a row is rare."""
+
+_BACKOFF_S = 0.002
+"""About two swaps of a file: the winner is done by then."""
+
+_RECORDER_PATIENCE_S = 2.0
+
+
+class Policy(Struct, frozen=True, gc=False):
+    """The settings that decisions depend on."""
+
+    admission: Admission
+    bar_all_editors: bool = False
+
+
+class Performer(Protocol):
+    """Who performs effects after the swap."""
+
+    @property
+    def room(self) -> int:
+        """How many more effects may be claimed."""
+        ...
+
+    def take(self, effects: Sequence[Effect]) -> None:
+        """Perform these, each at most once."""
+        ...
+
+
+class _Held(Struct, frozen=True, gc=False):
+    """The document as it was last known to be stored."""
+
+    version: str
+    document: Document
+
+
+class _Asked(Struct, frozen=True, gc=False):
+    """A command and who waits for its outcome."""
+
+    command: Command
+    answer: asyncio.Future[Outcome]
+
+
+class Engine:
+    """The one writer of the metadoc in this process, and the reader of its newest state."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        recorder: Recorder,
+        performer: Performer,
+        clock: Clock,
+        ids: Ids,
+        policy: Policy,
+    ) -> None:
+        self.replica = ids.new("CON")
+        self._store = store
+        self._recorder = recorder
+        self._performer = performer
+        self._clock = clock
+        self._ids = ids
+        self._policy = policy
+        self._held: _Held | None = None
+        self._swaps = 0
+        self._swapping = False
+        self._closing = False
+        self._loading = asyncio.Lock()
+        self._queue: deque[_Asked] = deque()
+        self._asked = asyncio.Event()
+        self._writer: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Load the document and start writing; raise Fault when it cannot be read."""
+        held = await self._fresh()
+        self._recorder.offer(held.document.outbox)
+        self._writer = asyncio.create_task(self._write(), name="writer")
+
+    async def close(self) -> None:
+        """Refuse new commands, finish those that wait, and stop."""
+        self._closing = True
+        self._asked.set()
+        if self._writer is not None:
+            await self._writer
+
+    async def submit(self, command: Command) -> Outcome:
+        """Return the command's outcome once it is durable; raise Fault when it cannot be."""
+        if self._closing:
+            raise Fault("the console is stopping; ask another replica, or try again")
+        if len(self._queue) >= QUEUE_MAX:
+            raise Fault("the console has too much to do; try again later", retry_after_s=1)
+        asked = _Asked(command, asyncio.get_running_loop().create_future())
+        self._queue.append(asked)
+        self._asked.set()
+        return await asked.answer
+
+    async def snapshot(self) -> Document:
+        """Return the newest durable document; raise Fault when the store cannot be asked."""
+        if self._swapping and self._held is not None:
+            # The store may show our own swap before it is durable; nobody sees it before us.
+            return self._held.document
+        return (await self._fresh()).document
+
+    async def recorded(self) -> None:
+        """Wait until what is decided now is in the chain, as far as the chain can be written."""
+        with suppress(Fault):
+            await self._recorder.drain((await self.snapshot()).outbox)
+
+    async def _fresh(self) -> _Held:
+        async with self._loading:
+            version = await self._store.version()
+            if self._held is None or self._held.version != version:
+                stored = await self._store.load()
+                self._held = _Held(stored.version, _decoded(stored.data))
+            return self._held
+
+    async def _write(self) -> None:
+        while self._queue or not self._closing:
+            await self._asked.wait()
+            self._asked.clear()
+            while self._queue:
+                taken = [self._queue.popleft() for _ in range(min(BATCH_MAX, len(self._queue)))]
+                await self._commit(taken)
+
+    async def _commit(self, batch: list[_Asked]) -> None:
+        """Decide and swap a batch, and answer it whatever happens."""
+        try:
+            for attempt in range(ATTEMPTS_MAX):
+                if await self._attempt(batch):
+                    return
+                await self._clock.sleep(_BACKOFF_S * attempt * self._ids.jitter(0.5))
+            refusal = Refused(Code.ABORTED, "other replicas kept winning; try again")
+            _answer(batch, [refusal] * len(batch))
+        except Fault as fault:
+            self._held = None
+            _answer(batch, [fault] * len(batch))
+        except Exception as error:
+            # Whoever waits must be answered, and the next batch must still be written.
+            _log.exception("writer_failed")
+            self._held = None
+            _answer(batch, [error] * len(batch))
+
+    async def _attempt(self, batch: list[_Asked]) -> bool:
+        """Try once; return False when another replica won the race."""
+        held = await self._fresh()
+        await self._make_outbox_room(held.document)
+        commands = [asked.command for asked in batch]
+        lean = without_recorded(held.document, self._recorder.recorded)
+        decided = decide_batch(lean, commands, self._context)
+        if decided.document is not lean:
+            stamped = self._stamped(decided.document)
+            try:
+                await self._swap(held, stamped)
+            except Conflict:
+                self._held = None
+                return False
+            except Fault as fault:
+                if not await self._landed():
+                    self._answer_fault(batch, held.document, fault)
+                    return True
+            self._recorder.offer(stamped.outbox)
+            self._performer.take(decided.effects)
+        _answer(batch, decided.outcomes)
+        self._queue.extendleft(reversed(batch[len(decided.outcomes) :]))
+        return True
+
+    def _context(self, claimed: int = 0) -> Context:
+        """Return what the next decision is given; `claimed` effects of its batch come before."""
+        return Context(
+            now=self._clock.now(),
+            ids=self._ids,
+            replica=self.replica,
+            admission=self._policy.admission,
+            sender_room=self._performer.room - claimed,
+            bar_all_editors=self._policy.bar_all_editors,
+        )
+
+    def _stamped(self, document: Document) -> Document:
+        self._swaps += 1
+        return replace(
+            document, revision=document.revision + 1, swap_id=f"{self.replica}-{self._swaps}"
+        )
+
+    async def _swap(self, held: _Held, document: Document) -> None:
+        self._swapping = True
+        try:
+            version = await self._store.swap(held.version, encode(document))
+            self._held = _Held(version, document)
+        finally:
+            self._swapping = False
+
+    async def _landed(self) -> bool:
+        """Say whether the swap whose reply was lost is what is stored now."""
+        self._held = None
+        mine = f"{self.replica}-{self._swaps}"
+        with suppress(Fault):
+            return (await self._fresh()).document.swap_id == mine
+        return False
+
+    async def _make_outbox_room(self, document: Document) -> None:
+        """Give a chain that lags a moment to catch up before new work is refused for it."""
+        if outbox_bytes(without_recorded(document, self._recorder.recorded)) < OUTBOX_BYTES_MAX:
+            return
+        with suppress(Fault, TimeoutError):
+            async with asyncio.timeout(_RECORDER_PATIENCE_S):
+                await self._recorder.drain(document.outbox)
+
+    def _answer_fault(self, batch: Sequence[_Asked], base: Document, fault: Fault) -> None:
+        """Answer the fault to all but those that would have been refused anyway."""
+        context = self._context()
+        outcomes = [decide_one(base, asked.command, context) for asked in batch]
+        _answer(batch, [each if isinstance(each, Refused) else fault for each in outcomes])
+
+
+def _decoded(data: bytes) -> Document:
+    if not data:
+        return EMPTY
+    try:
+        return decode(data)
+    except DocumentError as error:
+        raise Fault(
+            f"the stored document cannot be read: {error}; keep it and restore a backup",
+            retryable=False,
+        ) from error
+
+
+def _answer(batch: Sequence[_Asked], outcomes: Sequence[Outcome | Exception]) -> None:
+    for asked, outcome in zip(batch, outcomes, strict=False):
+        if asked.answer.done():
+            continue
+        if isinstance(outcome, Exception):
+            asked.answer.set_exception(outcome)
+        else:
+            asked.answer.set_result(outcome)

@@ -1,0 +1,68 @@
+"""The tick: about every 30 s, with jitter, do what time made due.
+
+Owns the loop and nothing of what is due. A tick that fails is told and the next one comes.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+import structlog
+
+from core_console.decide.commands import Command, Tick
+from core_console.decide.outcome import Outcome
+from core_console.ports import Clock, Fault, Ids
+
+_log = structlog.get_logger(__name__)
+
+SPREAD = 0.2
+"""Replicas that were started together must not tick together for ever."""
+
+
+class Console(Protocol):
+    """The engine, as far as the ticker needs it."""
+
+    async def submit(self, command: Command) -> Outcome:
+        """Return the command's outcome once it is durable."""
+        ...
+
+    async def recorded(self) -> None:
+        """Wait until what is decided is in the chain, as far as the chain can be written."""
+        ...
+
+
+class Ticker:
+    """Ticks for as long as the process lives; `interval_s` is the time between two ticks."""
+
+    def __init__(
+        self,
+        console: Console,
+        *,
+        clock: Clock,
+        ids: Ids,
+        interval_s: float,
+        chores: tuple[Callable[[], Awaitable[None]], ...] = (),
+    ) -> None:
+        self._console = console
+        self._clock = clock
+        self._ids = ids
+        self._interval_s = interval_s
+        self._chores = chores
+
+    async def run(self) -> None:
+        """Tick at once, for a crash may have left something, and then at the interval."""
+        while True:
+            await self.tick()
+            await self._clock.sleep(self._interval_s * self._ids.jitter(SPREAD))
+
+    async def tick(self) -> None:
+        """Do what is due, have it recorded, and do the chores; never raises."""
+        try:
+            await self._console.submit(Tick())
+            await self._console.recorded()
+            for chore in self._chores:
+                await chore()
+        except Fault as fault:
+            _log.warning("tick_failed", reason=fault.message)
+        except Exception:
+            # A bug met by one tick must not end all ticks: deadlines depend on them.
+            _log.exception("tick_failed")
