@@ -12,7 +12,6 @@ from http import HTTPStatus
 from types import MappingProxyType
 
 import structlog
-from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse
@@ -69,6 +68,7 @@ SECURITY_HEADERS: Mapping[str, str] = MappingProxyType(
         "cross-origin-resource-policy": "same-origin",
     }
 )
+_RAW_HEADERS = [(name.encode(), value.encode()) for name, value in SECURITY_HEADERS.items()]
 
 
 class Rejection(HTTPException):
@@ -128,9 +128,9 @@ class SecurityHeaders:
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in SECURITY_HEADERS.items():
-                    headers.setdefault(name, value)
+                present = {name for name, _ in message["headers"]}
+                missing = [pair for pair in _RAW_HEADERS if pair[0] not in present]
+                message["headers"] = [*message["headers"], *missing]
             await send(message)
 
         await self._app(scope, receive, guarded)
@@ -153,12 +153,10 @@ class LastResort:
 
         try:
             await self._app(scope, receive, watched)
-        except Exception as error:  # noqa: BLE001 -- the one place of the HTTP side that may
-            # The text of an exception may quote a body or a header, so only its kind and its
-            # place are logged.
+        except Exception as error:
             frames = traceback.extract_tb(error.__traceback__)
             where = [f"{frame.name}:{frame.lineno}" for frame in frames[-8:]]
-            log.error("door.failed", error=type(error).__name__, where=where)  # noqa: TRY400
+            log.error("door.failed", error=type(error).__name__, where=where)  # noqa: TRY400 -- its text may quote a secret
             if not started:
                 sentence = "the console failed on this request; it has been logged"
                 await JSONResponse({"error": sentence}, 500)(scope, receive, send)

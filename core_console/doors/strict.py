@@ -8,6 +8,7 @@ differ on one body are how a check is slipped past. Faults name the field and ne
 import json
 import re
 from collections.abc import Iterator
+from functools import cache
 from math import isfinite
 from typing import Any, NoReturn, TypeVar
 
@@ -37,14 +38,14 @@ class BadBody(Exception):  # noqa: N818 -- what the caller sent, not a fault of 
 def read(body: bytes, wanted: type[T]) -> T:
     """Return `body` as a `wanted`; raise BadBody naming the field and what is wrong with it."""
     found = parse(body)
-    fields = msgspec.structs.fields(wanted)
-    known = {field.encode_name for field in fields}
+    known, required = _fields(wanted)
     for name in found:
         if name not in known:
-            raise BadBody(f"{_shown(name)}: is not a field of this door; it takes {_list(known)}")
-    for field in fields:
-        if field.required and field.encode_name not in found:
-            raise BadBody(f"{field.encode_name}: is required")
+            takes = ", ".join(sorted(known))
+            raise BadBody(f"{_shown(name)}: is not a field of this door; it takes {takes}")
+    for name in required:
+        if name not in found:
+            raise BadBody(f"{name}: is required")
     return _convert(found, wanted)
 
 
@@ -70,6 +71,14 @@ def parse(body: bytes) -> dict[str, Any]:
         if value is None:
             raise BadBody("a list holds a null; leave it out")
     return found
+
+
+@cache  # a handful of types, and looking into one takes longer than reading a body
+def _fields(wanted: type[msgspec.Struct]) -> tuple[frozenset[str], tuple[str, ...]]:
+    """Return the names of all fields, and those of the required ones in their order."""
+    fields = msgspec.structs.fields(wanted)
+    required = tuple(field.encode_name for field in fields if field.required)
+    return frozenset(field.encode_name for field in fields), required
 
 
 def _check_depth(body: bytes) -> None:
@@ -141,7 +150,3 @@ def _shown(name: str) -> str:
     """Return a caller's field name if it may be repeated: short, plain and no credential."""
     fit = _NAME.fullmatch(name) and not screen.flaws("name", name)
     return name if fit else "a field (whose name is not repeated here)"
-
-
-def _list(names: set[str]) -> str:
-    return ", ".join(sorted(names))
