@@ -172,6 +172,15 @@ class World:
         installation.repositories.add(repository.id)
         return repository
 
+    def uninstall(self, installation: Installation) -> None:
+        """Take the App off an account; its tokens end with it."""
+        del self.installations[installation.id]
+        self.tokens = {
+            text: token
+            for text, token in self.tokens.items()
+            if token.installation is not installation
+        }
+
     def rename_repository(self, repository: Repository, name: str) -> None:
         """Rename a repository; its old name answers with a redirect from now on."""
         self.renamed[repository.full_name.lower()] = repository.id
