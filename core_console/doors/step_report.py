@@ -14,6 +14,7 @@ from starlette.responses import JSONResponse, Response
 from core_console.decide import screen, spec
 from core_console.decide.commands import Command, ReportStep
 from core_console.decide.outcome import Accepted, Outcome, Refused
+from core_console.decide.reports import DETAIL_BYTES, URL_BYTES
 from core_console.doors import errors, strict
 from core_console.doors.gate import Attempt, Door, Gate
 from core_console.doors.strict import BadBody
@@ -25,10 +26,8 @@ PATH = "/api/playbook-runs/step-report"
 ACTION = "atlas.playbooks.report"
 SUBJECT = "playbook"
 
-# The bounds are the contract's (sections 2 and 7).
+# The contract's (section 7).
 BODY_BYTES = 16 * 1024
-DETAIL_BYTES = 500
-URL_BYTES = 300
 
 _DIGITS = re.compile(r"[0-9]{1,20}")
 _CONCLUSIONS = tuple(str(conclusion) for conclusion in Conclusion)

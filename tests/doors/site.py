@@ -10,7 +10,6 @@ import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
 from starlette.applications import Starlette
@@ -20,13 +19,15 @@ from core_console.decide.commands import Command, ReportStep
 from core_console.decide.outcome import Accepted, Code, Outcome, Refused
 from core_console.doors import app, server
 from core_console.doors.gate import Gate
+from core_console.doors.step_report import Console
 from core_console.model.audit import Entry
 from core_console.model.document import EMPTY
 from core_console.model.run import DispatchPayload
 from core_console.ports import CallOutcome, Fault, ReporterVerdict, Standing
+from tests.builders import RUN_URL
+from tests.fakes import ManualClock
 
-NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
-URL = "https://github.com/example/core/actions/runs/"
+URL = RUN_URL.removesuffix("17")
 PATH = "/api/playbook-runs/step-report"
 BEARER = "ghs_" + "a" * 36
 REPORT: Mapping[str, Any] = {
@@ -35,19 +36,8 @@ REPORT: Mapping[str, Any] = {
     "agent": "datagov",
     "conclusion": "success",
     "detail": "3 findings",
-    "githubRunUrl": URL + "17",
+    "githubRunUrl": RUN_URL,
 }
-
-
-class StoppedClock:
-    def now(self) -> datetime:
-        return NOW
-
-    def monotonic(self) -> float:
-        return 0.0
-
-    async def sleep(self, seconds: float) -> None:
-        raise AssertionError(f"nobody waits {seconds} s at a door")
 
 
 @dataclass
@@ -216,9 +206,9 @@ async def answer_of(reader: asyncio.StreamReader, *, bodiless: bool = False) -> 
 
 
 def application(
-    engine: Engine, bearers: Bearers, book: Book, *, body_s: float = 10, serving: bool = True
+    engine: Console, bearers: Bearers, book: Book, *, body_s: float = 10, serving: bool = True
 ) -> Starlette:
-    gate = Gate(github=bearers, refusals=book, clock=StoppedClock(), body_s=body_s)
+    gate = Gate(github=bearers, refusals=book, clock=ManualClock(), body_s=body_s)
     return app.build(console=engine, gate=gate, run_url_prefix=lambda: URL, serving=lambda: serving)
 
 

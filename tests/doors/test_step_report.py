@@ -7,7 +7,8 @@ import pytest
 from core_console.decide.outcome import Code, Refused
 from core_console.model.audit import Outcome
 from core_console.ports import Fault, ReporterVerdict, Standing
-from tests.doors.site import BEARER, NOW, REPORT, URL, Site
+from tests.builders import NOW
+from tests.doors.site import BEARER, REPORT, URL, Site
 
 
 async def test_a_report_that_is_awaited_is_accepted(door: Site) -> None:
