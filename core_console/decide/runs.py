@@ -198,7 +198,7 @@ def put(document: Document, moved: Moved, *entries: Entry) -> Accepted:
 
 def _with_finished(finished: dict[str, Run], run: Run) -> dict[str, Run]:
     kept = finished | {run.id: run}
-    for oldest in list(kept)[: len(kept) - FINISHED_MAX]:
+    for oldest in list(kept)[: max(0, len(kept) - FINISHED_MAX)]:
         del kept[oldest]
     return kept
 
