@@ -11,7 +11,7 @@ from core_console.decide.context import Context
 from core_console.decide.operators import NOTE_BYTES, unknown_run
 from core_console.decide.outcome import Accepted, Code, Outcome, Refused, invalid
 from core_console.decide.record import entry, utc_seconds
-from core_console.decide.spec import is_id
+from core_console.decide.spec import named
 from core_console.model.document import Document
 from core_console.model.playbook import RequireApproval
 from core_console.model.run import Run, StepRun, StepRunStatus
@@ -77,10 +77,11 @@ def _too_late(run: Run, step_run: StepRun, context: Context) -> Refused | None:
     if step_run.status is StepRunStatus.EXPIRED:
         return Refused(Code.FAILED_PRECONDITION, expired)
     if step_run.decided_by and step_run.finished_at:
-        word = "APPROVED" if step_run.status is StepRunStatus.SUCCEEDED else step_run.status
+        word = "approved by" if step_run.status is StepRunStatus.SUCCEEDED else "by"
+        when = utc_seconds(step_run.finished_at)
         return Refused(
             Code.FAILED_PRECONDITION,
-            f"{name} is {word} (by {step_run.decided_by} at {utc_seconds(step_run.finished_at)})",
+            f"{name} is {step_run.status} ({word} {step_run.decided_by} at {when})",
         )
     return Refused(
         Code.FAILED_PRECONDITION, f"{name} is {step_run.status}: it does not wait for a decision"
@@ -106,6 +107,5 @@ def _decided(
 
 
 def unknown_step(run: Run, step_id: str) -> Refused:
-    """Return the refusal of a step that the run does not have; an odd id is not repeated."""
-    shown = f"step {step_id}" if is_id(step_id) else "a step of that id"
-    return Refused(Code.NOT_FOUND, f"{shown} does not exist in run {run.id}")
+    """Return the refusal of a step that the run does not have."""
+    return Refused(Code.NOT_FOUND, f"{named('step', step_id)} does not exist in run {run.id}")

@@ -8,6 +8,8 @@ import re
 from calendar import monthrange
 from datetime import UTC, date, datetime
 
+from core_console.decide import screen
+
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 
@@ -42,7 +44,9 @@ def _text_fault(cron: str) -> str:
         return f"has {len(cron)} characters; at most {_CHARACTERS_MAX}"
     if not cron.isascii():
         return "holds characters that are not ASCII; write digits 0-9 and English names"
-    if cron.startswith("@"):
+    if wrong := screen.flaws("cron", cron):
+        return wrong[0].description
+    if cron.strip().startswith("@"):
         return "is a nickname; write the five fields: minute hour day-of-month month weekday"
     count = len(cron.split())
     if count != 1 + len(_FIELDS):

@@ -19,8 +19,6 @@ from core_console.model.document import Document
 from core_console.model.playbook import CapexScan, DispatchAgent, RequireApproval
 from core_console.model.run import Call, Run, StepRun, StepRunStatus
 
-TICKER = "system:ticker"
-
 CALL_ABANDONED_AFTER = timedelta(minutes=2)
 """A claim may be performed for 60 s; a call answers within 10 s more, so after two minutes
 nobody is performing it (contract, section 4)."""
@@ -81,7 +79,7 @@ def _abandon(run: Run, index: int, context: Context) -> runs.Moved:
     moved = runs.end_step(run, index, failed, context, why=f"step {step_run.step.id}: {detail}")
     said = entry(
         context,
-        TICKER,
+        runs.TICKER,
         _action_name(step_run),
         runs.ids_of(run, step_run.step.id),
         f"the claim of step {step_run.step.id} of run {run.id} was abandoned: no outcome was "
@@ -108,7 +106,7 @@ def _overdue(run: Run, index: int, context: Context) -> runs.Moved:
     moved = runs.end_step(run, index, ended, context, why=f"step {step_run.step.id}: {detail}")
     said = entry(
         context,
-        TICKER,
+        runs.TICKER,
         "atlas.playbooks.expire" if approval else "atlas.playbooks.timeout",
         runs.ids_of(run, step_run.step.id),
         f"step {step_run.step.id} of run {run.id} is {status}: {detail}",

@@ -19,7 +19,10 @@ class Barred(Struct, frozen=True, gc=False):
 
 
 class FourEyes(Struct, frozen=True, gc=False):
-    """Who may decide: `eligible` is empty when everybody admitted who is not barred may."""
+    """Who may decide: `eligible` is empty when everybody admitted who is not barred may.
+
+    When the admins are listed and every one of them is barred it is empty too; `needed` says so.
+    """
 
     needed: str
     eligible: tuple[str, ...]
@@ -62,4 +65,6 @@ def may_decide(operator: str, action: RequireApproval, admission: Admission) -> 
 
 def _four_eyes(needed: str, allowed: frozenset[str] | None, reasons: dict[str, str]) -> FourEyes:
     eligible = tuple(sorted((allowed or frozenset()) - reasons.keys()))
+    if allowed is not None and not eligible:
+        needed += ", and none is listed who may"
     return FourEyes(needed, eligible, tuple(Barred(*item) for item in reasons.items()))

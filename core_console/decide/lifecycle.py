@@ -188,9 +188,8 @@ def resume(document: Document, command: ResumePlaybook, context: Context) -> Out
 
 
 def unknown_playbook(playbook_id: str) -> Refused:
-    """Return the refusal of an id that no playbook has; an odd id is not repeated."""
-    shown = f"playbook {playbook_id}" if specs.is_id(playbook_id) else "a playbook of that id"
-    return Refused(Code.NOT_FOUND, f"{shown} does not exist")
+    """Return the refusal of an id that no playbook has."""
+    return Refused(Code.NOT_FOUND, f"{specs.named('playbook', playbook_id)} does not exist")
 
 
 def _switch(
@@ -202,13 +201,23 @@ def _switch(
     before, after = next(
         (status, result) for (status, name), result in PLAYBOOK_MOVES.items() if name == move
     )
-    if playbook.status is after and playbook.switched_by == command.actor:
+    if playbook.status is after and _was_switched(playbook, command.actor):
         return Accepted(document, playbook, duplicate=True)
     if playbook.status is not before:
         return _wrong_status(playbook, move, before)
     moved = _moved(document, playbook, move, command.actor, context)
     sentence = f"{command.actor} {move}d playbook {moved.id} at revision {playbook.revision}"
     return _stored(document, moved, move, command.actor, sentence, context)
+
+
+def _was_switched(playbook: Playbook, actor: str) -> bool:
+    """Say whether this operator made the last switch, and it was a pause or a resume.
+
+    An activation makes a playbook ACTIVE too, but who activated has not resumed; it is the last
+    switch exactly while the revision is the next after the activated one.
+    """
+    by_activation = playbook.revision == playbook.activated_revision + 1
+    return playbook.switched_by == actor and not by_activation
 
 
 def _moved(

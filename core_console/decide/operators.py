@@ -13,11 +13,11 @@ from core_console.decide.context import Context
 from core_console.decide.lifecycle import unknown_playbook
 from core_console.decide.outcome import Accepted, Code, Outcome, Refused, invalid
 from core_console.decide.record import entry, utc_seconds
-from core_console.decide.spec import is_id
+from core_console.decide.spec import named
 from core_console.decide.status import FINAL
 from core_console.model.document import Document
-from core_console.model.playbook import Playbook, PlaybookStatus
-from core_console.model.run import Run, RunStatus, StepRunStatus, TriggerKind
+from core_console.model.playbook import DispatchAgent, Playbook, PlaybookStatus
+from core_console.model.run import Run, RunStatus, StepRun, StepRunStatus, TriggerKind
 
 NOTE_BYTES = 1_000
 REQUEST_ID_BYTES = 64
@@ -114,9 +114,8 @@ def cancel_run(document: Document, command: CancelRun, context: Context) -> Outc
 
 
 def unknown_run(run_id: str) -> Refused:
-    """Return the refusal of an id that no kept run has; an odd id is not repeated."""
-    shown = f"run {run_id}" if is_id(run_id) else "a run of that id"
-    return Refused(Code.NOT_FOUND, f"{shown} does not exist, or is no longer kept")
+    """Return the refusal of an id that no kept run has."""
+    return Refused(Code.NOT_FOUND, f"{named('run', run_id)} does not exist, or is no longer kept")
 
 
 def _ended_before(document: Document, run: Run, command: CancelRun) -> Outcome:
@@ -128,7 +127,15 @@ def _ended_before(document: Document, run: Run, command: CancelRun) -> Outcome:
 
 def ended(run: Run) -> str:
     """Return who ended a finished run and when."""
-    last = next((step for step in reversed(run.steps) if step.finished_at), None)
-    who = last.decided_by if last is not None and last.decided_by else runs.ENGINE
+    last = next(step for step in reversed(run.steps) if step.finished_at)
     when = f" at {utc_seconds(run.finished_at)}" if run.finished_at else ""
-    return f"by {who}{when}"
+    return f"by {_ender(last)}{when}"
+
+
+def _ender(last: StepRun) -> str:
+    if last.decided_by:
+        return last.decided_by
+    if last.conclusion and isinstance(last.step.action, DispatchAgent):
+        return f"agent:{last.step.action.agent}"
+    timed = last.status in {StepRunStatus.TIMED_OUT, StepRunStatus.EXPIRED}
+    return runs.TICKER if timed else runs.ENGINE

@@ -46,6 +46,7 @@ FINISHED_MAX = 200
 """The newest finished runs that are kept (contract, section 9)."""
 
 ENGINE = "system:engine"
+TICKER = "system:ticker"
 
 
 class Start(Struct, frozen=True, gc=False, kw_only=True):

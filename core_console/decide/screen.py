@@ -8,7 +8,7 @@ import re
 
 from core_console.decide.outcome import Violation
 
-# C0 and C1 controls. A description and a prompt may have lines and tabs, nothing else may.
+# C0 and C1 controls. A description, a prompt and a note may have lines and tabs, nothing else may.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _CONTROL_IN_PROSE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029]")
 

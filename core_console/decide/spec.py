@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import assert_never
 
 from core_console.decide import cron, screen
-from core_console.decide.identity import Admission, normalise
+from core_console.decide.identity import Admission, SignIn, is_admitted, normalise
 from core_console.decide.outcome import Violation
 from core_console.model.playbook import (
     AGENTS,
@@ -47,6 +47,9 @@ ISSUE_MAX = 2**31 - 1
 # The rule book has 24 rules; a list that names more than all of them repeats itself.
 RULES_MAX = 24
 
+# Nobody decides a run that they started.
+_STARTER_AND_DECIDER = 2
+
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _EVENT = re.compile(r"[a-z0-9._-]{1,64}")
 _REPO = re.compile(r"[A-Za-z0-9._-]{1,100}")
@@ -59,6 +62,12 @@ ID_RULE = "is not 1 to 64 of A-Z a-z 0-9 . _ - (and not . or ..)"
 def is_id(value: str) -> bool:
     """Say whether `value` may be the id of a step or a trigger."""
     return _ID.fullmatch(value) is not None and value not in _DOTS
+
+
+def named(kind: str, value: str) -> str:
+    """Return `kind` and the id as a sentence shows them; an odd or secret-like id is left out."""
+    plain = is_id(value) and not screen.flaws("id", value)
+    return f"{kind} {value}" if plain else f"a {kind} of that id"
 
 
 def violations(spec: Spec, *, admission: Admission, now: datetime) -> tuple[Violation, ...]:
@@ -94,12 +103,15 @@ def _repeated(field: str, ids: Iterable[str]) -> Iterator[Violation]:
         seen.add(name)
 
 
+def _id(field: str, value: str) -> Iterable[Violation]:
+    # Screened only once its length is known to be small: screening is work.
+    return screen.flaws(field, value) if is_id(value) else (Violation(field, ID_RULE),)
+
+
 def _all_steps(steps: Sequence[Step], admission: Admission) -> Iterator[Violation]:
     for number, step in enumerate(steps):
         path = f"playbook.steps[{number}]"
-        if not is_id(step.id):
-            yield Violation(f"{path}.id", ID_RULE)
-        yield from screen.flaws(f"{path}.id", step.id)
+        yield from _id(f"{path}.id", step.id)
         yield from screen.characters(f"{path}.title", step.title, least=0, most=TITLE_CHARACTERS)
         yield from _action(step, path, admission)
         yield from _comparison(steps[:number], step, path)
@@ -172,12 +184,19 @@ def _nobody_can_decide(approver: str, admission: Admission) -> bool:
     """Say whether an operator who can start a run would leave nobody to decide.
 
     Only an Atlas admin can start a run by hand, and nobody decides a run that they started; so
-    the admins and the named approver must be two people together. While CORE_ATLAS_ADMINS is
-    unset every admitted operator is an admin, and how many those are is not known.
+    the admins and the named approver, as far as they are admitted, must be two people together.
+    While CORE_ATLAS_ADMINS is unset every admitted operator is an admin, and how many those are
+    is not known.
     """
     if admission.admins is None:
         return False
-    return len(admission.admins | ({normalise(approver)} if approver else set())) < 2  # noqa: PLR2004
+    named_too = {normalise(approver) or approver} if approver else set()
+    able = {
+        each
+        for each in admission.admins | named_too
+        if is_admitted(each, admission, sign_in=SignIn.LOCAL)
+    }
+    return len(able) < _STARTER_AND_DECIDER
 
 
 def _notify(action: Notify, path: str) -> Iterator[Violation]:
@@ -186,6 +205,8 @@ def _notify(action: Notify, path: str) -> Iterator[Violation]:
             f"{path}.repo",
             "is not a repository NAME (1 to 100 of A-Z a-z 0-9 . _ -): no owner, no URL",
         )
+    else:
+        yield from screen.flaws(f"{path}.repo", action.repo)
     if not 0 < action.issue <= ISSUE_MAX:
         yield Violation(f"{path}.issue", "is not an issue number above 0")
 
@@ -193,9 +214,7 @@ def _notify(action: Notify, path: str) -> Iterator[Violation]:
 def _all_triggers(triggers: Sequence[Trigger], now: datetime) -> Iterator[Violation]:
     for number, trigger in enumerate(triggers):
         path = f"playbook.triggers[{number}]"
-        if not is_id(trigger.id):
-            yield Violation(f"{path}.id", ID_RULE)
-        yield from screen.flaws(f"{path}.id", trigger.id)
+        yield from _id(f"{path}.id", trigger.id)
         yield from _cooldown(trigger, f"{path}.cooldown_minutes")
         yield from _source(trigger, path, now)
 
@@ -229,14 +248,15 @@ def event_violations(field: str, event: str) -> Iterator[Violation]:
     """Yield the faults of an event's name."""
     if not _EVENT.fullmatch(event):
         yield Violation(field, f"is not 1 to {EVENT_CHARACTERS} of a-z 0-9 . _ -")
-    yield from screen.flaws(field, event)
+    else:
+        yield from screen.flaws(field, event)
 
 
 def _conditions(field: str, conditions: Sequence[Condition]) -> Iterator[Violation]:
     yield from _count(field, len(conditions), 0, CONDITIONS_MAX)
     for number, condition in enumerate(conditions[:CONDITIONS_MAX]):
         path = f"{field}[{number}]"
-        yield from screen.text(
-            f"{path}.attribute", condition.attribute, bytes_max=ATTRIBUTE_BYTES, required=True
-        )
+        if not condition.attribute:
+            yield Violation(f"{path}.attribute", "is required")
+        yield from screen.text(f"{path}.attribute", condition.attribute, bytes_max=ATTRIBUTE_BYTES)
         yield from screen.text(f"{path}.value", condition.value, bytes_max=ATTRIBUTE_BYTES)

@@ -29,7 +29,7 @@ RUN_MOVES: dict[R, frozenset[R]] = {
         | {R.CANCELLED, R.TIMED_OUT}
     ),
     R.WAITING_APPROVAL: frozenset(
-        {R.RUNNING, R.WAITING_AGENT, R.WAITING_APPROVAL, R.SUCCEEDED, R.FAILED}
+        {R.RUNNING, R.WAITING_AGENT, R.WAITING_APPROVAL, R.SUCCEEDED}
         | {R.REJECTED, R.CANCELLED, R.EXPIRED}
     ),
 } | {status: frozenset() for status in FINAL}

@@ -37,7 +37,7 @@ def decode(data: bytes) -> Document:
         if found != FORMAT:
             raise DocumentError(f"its format is {found}, and this version reads {FORMAT}")
         return _decoder.decode(data)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise DocumentError(f"it does not decode: {error}") from error
 
 
