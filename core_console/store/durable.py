@@ -190,5 +190,7 @@ def _start_writing(descriptor: int) -> None:
     The advice that its pages are not needed makes Linux start to write the dirty ones. The first
     page is left out, because the head is still missing in it.
     """
-    if hasattr(os, "posix_fadvise"):
+    if not hasattr(os, "posix_fadvise"):
+        return
+    with suppress(OSError):
         os.posix_fadvise(descriptor, _PAGE_BYTES, 0, os.POSIX_FADV_DONTNEED)
