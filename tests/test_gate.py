@@ -81,9 +81,27 @@ def test_the_whole_gate_is_what_ci_runs() -> None:
     assert planned.rstrip().endswith("-m pytest")
 
 
+def make_targets() -> set[str]:
+    """Read the targets that people type."""
+    declared = re.findall(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    return {name for line in declared for name in line.split() if not name.startswith("tools-")}
+
+
+def test_the_pages_name_only_targets_that_exist() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    named = {
+        name
+        for page in pages
+        for name in re.findall(
+            r"(?m)(?:`|^(?:\$ )?)make ([a-z-]+)\b", page.read_text(encoding="utf-8")
+        )
+    }
+    assert "check" in named
+    assert named - make_targets() == set()
+
+
 def test_make_alone_lists_every_target() -> None:
-    declared = set(re.findall(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    targets = {name for line in declared for name in line.split() if not name.startswith("tools-")}
+    targets = make_targets()
     listed = {line.split()[0] for line in run("make").stdout.splitlines()}
     assert {"check", "demo", "test"} <= targets
     assert listed == targets

@@ -17,10 +17,11 @@ LOCKS = {PurePosixPath("package-lock.json")}
 
 # The one place of each entry point that may catch everything, and why.
 BROAD_CATCHES = {
+    "core_console/batch.py:decide_one": "a command that meets a bug must not spoil its batch",
     "core_console/doors/errors.py:__call__": "the doors' entry: an answer, and never a stack",
-    "core_console/effects.py:_perform": "an effect's entry: its claim is then abandoned by the tick",
-    "core_console/engine.py:_commit": "the writer's entry: whoever waits is answered, the next goes on",
-    "core_console/engine.py:_decide": "a command that meets a bug must not spoil its batch",
+    "core_console/effects.py:_perform": "an effect's entry: the tick then abandons its claim",
+    "core_console/engine.py:_commit": "the writer's entry: who waits is answered, the next goes on",
+    "core_console/rpc/gate.py:_answer": "the gRPC entry: an answer, and never a stack",
     "core_console/ticker.py:tick": "the ticker's entry: one bad tick must not end all ticks",
 }
 
@@ -32,6 +33,7 @@ SOURCE_RULES: tuple[SourceRule, ...] = (
     tidy.sleeps,
     tidy.unexcused,
     tidy.skipped_silently,
+    tidy.proves_nothing,
 )
 TextRule = Callable[[PurePosixPath, str], Iterator[str]]
 TEXT_RULES: tuple[TextRule, ...] = (tidy.names_a_host_or_a_machine, tidy.unfinished)
@@ -124,6 +126,16 @@ def test_the_list_of_broad_catches_names_only_what_exists() -> None:
         for function, _ in tidy.broad_catches(found)
     }
     assert BROAD_CATCHES.keys() - found == set()
+
+
+def test_every_page_links_to_what_is_there() -> None:
+    pages = {path: text for path, text in texts().items() if path.suffix == ".md"}
+    assert PurePosixPath("docs/development.md") in pages
+    none_of(
+        said
+        for path, text in pages.items()
+        for said in tidy.links_to_nothing(path, text, lambda found: (ROOT / found).exists())
+    )
 
 
 def test_nothing_handwritten_stands_among_the_generated() -> None:
@@ -246,6 +258,27 @@ def test_a_broad_catch_is_found_and_can_be_allowed(text: str) -> None:
     assert list(tidy.catches_everything(bad, {f"{bad.path}:f": "an entry"})) == []
 
 
+def test_cleaning_up_and_raising_on_is_no_catch() -> None:
+    raising = "try: ...\nexcept BaseException:\n    close()\n    raise{}"
+    assert list(tidy.catches_everything(source(raising.format("")), {})) == []
+    assert list(tidy.catches_everything(source(raising.format(" Other")), {})) != []
+
+
+@pytest.mark.parametrize(
+    ("text", "proves"),
+    [
+        ("def test_x(): assert f()", True),
+        ("def test_x(): f()", False),
+        ("async def test_x():\n    with pytest.raises(Refused): f()", True),
+        ("def g(x): assert x\ndef f(): g(1)\ndef test_x(): f()", True),
+        ("def g(x): return x\ndef f(): g(1)\ndef test_x(): f()", False),
+        ("def test_x(): ...", False),
+    ],
+)
+def test_a_test_that_cannot_fail_is_found(text: str, *, proves: bool) -> None:
+    assert (list(tidy.proves_nothing(source(text, "tests/test_x.py"))) == []) is proves
+
+
 def test_a_named_catch_is_no_broad_one() -> None:
     named = source("try: ...\nexcept (OSError, ValueError): ...\nwith suppress(KeyError): ...")
     assert list(tidy.catches_everything(named, {})) == []
@@ -303,6 +336,12 @@ def test_notes_for_later_and_banners_are_found(line: str, *, allowed: bool) -> N
 def test_the_handwritten_is_told_from_the_generated(name: str, text: str, *, allowed: bool) -> None:
     found = list(tidy.handwritten(GENERATED / name, text, {"audit"}))
     assert (found == []) is allowed
+
+
+def test_a_link_to_nothing_is_found() -> None:
+    page = "[a](there.md#part) [b](https://example.com/x) [c](#part) [d](gone.md)"
+    judged = tidy.links_to_nothing(PurePosixPath("docs/x.md"), page, lambda p: p.name != "gone.md")
+    assert list(judged) == ["docs/x.md: links to gone.md, which is not there"]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -33,6 +33,7 @@ LAYERS = {
     "governance": 3,
     "capex": 3,
     "engine": 4,
+    "batch": 4,
     "effects": 4,
     "recorder": 4,
     "ticker": 4,
@@ -80,6 +81,7 @@ UNFINISHED = re.compile(
     rf"\b(?:{'|'.join(('TO' + 'DO', 'FIX' + 'ME', 'X' + 'XX', 'HA' + 'CK'))})\b"
 )
 BANNER = re.compile(r"^\s*(?:#|//)\s*[-=*~_]{3,}")
+PAGE_LINK = re.compile(r"\]\((?![a-z]+:|#)([^)#\s]+)")
 EXCUSE = re.compile(r"#\s*(?P<kind>(?:ruff: )?noqa|type: ignore|pragma: no \w+)")
 EXCUSE_WITH_REASON = re.compile(
     r"#\s*(?:(?:ruff: )?noqa: [A-Z]+\d+(?:, ?[A-Z]+\d+)* (?:--|#) "
@@ -194,6 +196,13 @@ def _is_broad(caught: ast.expr | None) -> bool:
     return any(ast.unparse(name).split(".")[-1] in {"Exception", "BaseException"} for name in names)
 
 
+def _swallows_everything(handler: ast.ExceptHandler) -> bool:
+    """Say whether a handler takes everything and keeps it; cleaning up and raising on is fine."""
+    last = handler.body[-1]
+    raises_on = isinstance(last, ast.Raise) and last.exc is None
+    return _is_broad(handler.type) and not raises_on
+
+
 def _suppresses_everything(node: ast.AST) -> TypeGuard[ast.Call]:
     return (
         isinstance(node, ast.Call)
@@ -209,7 +218,7 @@ def broad_catches(source: Source) -> Iterator[tuple[str, str]]:
             continue
         name = "" if isinstance(owner, ast.Module) else owner.name
         for node in _own_nodes(owner):
-            if isinstance(node, ast.ExceptHandler) and _is_broad(node.type):
+            if isinstance(node, ast.ExceptHandler) and _swallows_everything(node):
                 yield name, source.at(node, f"{name or 'the module'} catches everything")
             if _suppresses_everything(node):
                 yield name, source.at(node, f"{name or 'the module'} suppresses everything")
@@ -273,6 +282,30 @@ def skipped_silently(source: Source) -> Iterator[str]:
 _MARKS = frozenset({"pytest.mark.skip", "pytest.mark.skipif", "pytest.mark.xfail"})
 
 
+def _proofs(node: ast.AST, proving: Collection[str]) -> Iterator[ast.AST]:
+    for leaf in ast.walk(node):
+        name = ast.unparse(leaf.func) if isinstance(leaf, ast.Call) else ""
+        if isinstance(leaf, ast.Assert) or name in proving:
+            yield leaf
+
+
+def proves_nothing(source: Source) -> Iterator[str]:
+    """A test cannot fail: neither it nor a function of its module that it calls asserts."""
+    if not source.path.name.startswith("test_"):
+        return
+    functions = {
+        node.name: node
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    proving = {"pytest.raises", "pytest.fail", "pytest.warns"}
+    for _ in functions:  # each round finds what calls the proving functions of the round before
+        proving |= {name for name, node in functions.items() if any(_proofs(node, proving))}
+    for name, node in functions.items():
+        if name.startswith("test_") and name not in proving:
+            yield source.at(node, f"{name} asserts nothing")
+
+
 def _says_something(reason: ast.expr) -> bool:
     return not isinstance(reason, ast.Constant) or bool(str(reason.value or "").strip())
 
@@ -294,6 +327,15 @@ def unfinished(path: PurePosixPath, text: str) -> Iterator[str]:
             yield f"{path}:{number}: a note for later: file an issue instead"
         if BANNER.match(line):
             yield f"{path}:{number}: a banner: split the file or say it in a sentence"
+
+
+def links_to_nothing(
+    path: PurePosixPath, text: str, exists: Callable[[PurePosixPath], bool]
+) -> Iterator[str]:
+    """A page links to a file that is not there."""
+    for target in PAGE_LINK.findall(text):
+        if not exists(path.parent / target):
+            yield f"{path}: links to {target}, which is not there"
 
 
 def handwritten(path: PurePosixPath, text: str, protos: Iterable[str]) -> Iterator[str]:
