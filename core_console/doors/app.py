@@ -3,14 +3,15 @@
 Owns the list of routes and nothing that they do.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.routing import BaseRoute, Route
+from starlette.routing import Route
 
 from core_console.doors import errors, health, step_report
+from core_console.doors.audit import AuditDoors
 from core_console.doors.gate import Gate
 from core_console.doors.step_report import Console, StepReports
 
@@ -19,9 +20,9 @@ def build(
     *,
     console: Console,
     gate: Gate,
+    audit: AuditDoors,
     run_url_prefix: Callable[[], str],
     serving: Callable[[], bool],
-    more: Sequence[BaseRoute] = (),
 ) -> Starlette:
     """Return the application; `serving` says cheaply whether the console takes work now.
 
@@ -32,7 +33,7 @@ def build(
         routes=[
             health.route(serving),
             Route(step_report.PATH, reports.door()),
-            *more,
+            *audit.routes(),
         ],
         middleware=[Middleware(errors.SecurityHeaders), Middleware(errors.LastResort)],
         exception_handlers={HTTPException: errors.answer},

@@ -102,12 +102,17 @@ class Door:
         """
         request = Request(scope, receive)
         attempt = Attempt(self.action, self.subject, peer_of(request))
+        ended: tuple[Outcome, str] | None = (Outcome.FAILURE, "the console failed on this call")
         try:
             response = await self._answer(request, attempt)
+            ended = None  # an accepted call is recorded by the swap that took it
         except Rejection as rejection:
             outcome = Outcome.DENIED if rejection.status_code in _DENIED else Outcome.FAILURE
-            await self.gate.record(attempt, outcome, rejection.detail)
+            ended = (outcome, rejection.detail)
             raise
+        finally:
+            if ended is not None:
+                await self.gate.record(attempt, *ended)
         await response(scope, receive, send)
 
     async def _answer(self, request: Request, attempt: Attempt) -> Response:

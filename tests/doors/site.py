@@ -10,20 +10,27 @@ import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from starlette.applications import Starlette
 from uvicorn.server import ServerState
 
 from core_console.decide.commands import Command, ReportStep
+from core_console.decide.identity import Admission
 from core_console.decide.outcome import Accepted, Code, Outcome, Refused
 from core_console.doors import app, server
-from core_console.doors.gate import Gate
+from core_console.doors.audit import AuditDoors, Verify
+from core_console.doors.gate import Gate, Refusals
+from core_console.doors.operators import Authenticator, Operators
 from core_console.doors.step_report import Console
+from core_console.governance.trail import Trail
+from core_console.governance.verify import Verification
 from core_console.model.audit import Entry
 from core_console.model.document import EMPTY
 from core_console.model.run import DispatchPayload
 from core_console.ports import CallOutcome, Fault, ReporterVerdict, Standing
+from core_console.store.memory import MemoryLog
 from tests.builders import RUN_URL
 from tests.fakes import ManualClock
 
@@ -205,11 +212,50 @@ async def answer_of(reader: asyncio.StreamReader, *, bodiless: bool = False) -> 
         return Answer(int(lines[0].split()[1]), headers, await reader.readexactly(length))
 
 
+class Nobody:
+    """Knows no operator."""
+
+    is_open = False
+
+    def identify(self, authorization: Sequence[str], now: datetime) -> None:
+        """Name nobody."""
+
+
+async def held() -> Verification:
+    return Verification(intact=True, records=0, last_hash="0" * 64)
+
+
+def audit_doors(
+    authenticator: Authenticator | None = None,
+    *,
+    log: MemoryLog | None = None,
+    verify: Verify = held,
+    auditors: frozenset[str] = frozenset(),
+) -> AuditDoors:
+    operators = Operators(
+        authenticator=authenticator or Nobody(),
+        admission=Admission(auditors=auditors),
+        clock=ManualClock(),
+    )
+    return AuditDoors(operators=operators, trail=Trail(log or MemoryLog()), verify=verify)
+
+
 def application(
-    engine: Console, bearers: Bearers, book: Book, *, body_s: float = 10, serving: bool = True
+    engine: Console,
+    bearers: Bearers,
+    refusals: Refusals,
+    *,
+    body_s: float = 10,
+    serving: bool = True,
+    audit: AuditDoors | None = None,
 ) -> Starlette:
-    gate = Gate(github=bearers, refusals=book, clock=ManualClock(), body_s=body_s)
-    return app.build(console=engine, gate=gate, run_url_prefix=lambda: URL, serving=lambda: serving)
+    return app.build(
+        console=engine,
+        gate=Gate(github=bearers, refusals=refusals, clock=ManualClock(), body_s=body_s),
+        audit=audit or audit_doors(),
+        run_url_prefix=lambda: URL,
+        serving=lambda: serving,
+    )
 
 
 @asynccontextmanager

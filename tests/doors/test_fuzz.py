@@ -2,14 +2,32 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.doors.site import PATH, REPORT, Answer, Site, dialled, head, site
+from core_console.governance.tokens import Identity
+from tests.builders import SECOND
+from tests.doors.site import (
+    PATH,
+    REPORT,
+    Answer,
+    Bearers,
+    Book,
+    Engine,
+    Site,
+    application,
+    audit_doors,
+    dialled,
+    head,
+    listening,
+    site,
+)
 
 LISTED = {200, 400, 401, 404, 405, 408, 409, 413, 415}
 
@@ -25,6 +43,25 @@ def door(runner: asyncio.Runner) -> Iterator[Site]:
     listening = site()
     yield runner.run(listening.__aenter__())
     runner.run(listening.__aexit__(None, None, None))
+
+
+class Auditor:
+    """Takes every caller for the auditor."""
+
+    is_open = False
+
+    def identify(self, authorization: Sequence[str], now: datetime) -> Identity:
+        """Name the auditor."""
+        return Identity(SECOND)
+
+
+@pytest.fixture(scope="module")
+def reader(runner: asyncio.Runner) -> Iterator[Site]:
+    doors = audit_doors(Auditor(), auditors=frozenset({SECOND}))
+    served = listening(application(Engine(), Bearers(), Book(), audit=doors))
+    port, _ = runner.run(served.__aenter__())
+    yield Site(port, Engine(), Bearers(), Book())
+    runner.run(served.__aexit__(None, None, None))
 
 
 def holds(answer: Answer) -> None:
@@ -89,6 +126,20 @@ def test_any_headers_are_answered_as_listed(
     sent = head("POST", PATH, len(body))[:-2] + extra.encode() + b"\r\n" + body
 
     holds(runner.run(door.raw(sent)))
+
+
+FILTER = st.sampled_from(["actor", "outcome", "since", "before", "limit", "page_token", "x"])
+
+
+@settings(max_examples=200)
+@given(pairs=st.lists(st.tuples(FILTER, st.text(max_size=40) | st.datetimes().map(str))))
+def test_any_filters_are_answered_as_listed(
+    runner: asyncio.Runner, reader: Site, pairs: list[tuple[str, str]]
+) -> None:
+    query = urlencode(pairs, errors="surrogatepass")
+    answer = runner.run(reader.post(b"", method="GET", path=f"/api/audit?{query}"))
+
+    assert answer.status in {200, 400}
 
 
 @settings(max_examples=200)

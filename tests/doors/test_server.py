@@ -1,12 +1,21 @@
 """The server under the doors: bounds on connections and heads, JSON even for what is no HTTP."""
 
 import asyncio
+import ssl
 from contextlib import AsyncExitStack
+from datetime import timedelta
+from pathlib import Path
 
 import pytest
 import uvicorn
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 
 from core_console.doors import server
+from tests.builders import NOW
 from tests.doors.site import (
     PATH,
     Bearers,
@@ -153,6 +162,35 @@ async def test_uvicorn_itself_serves_it_and_stops_cleanly() -> None:
 
         assert answer.status == 200
         assert "server" not in answer.headers
+
+
+async def test_a_certificate_makes_it_tls_of_no_version_before_1_2(tmp_path: Path) -> None:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(NOW - timedelta(days=3650))
+        .not_valid_after(NOW + timedelta(days=3650))
+        .sign(key, SHA256())
+    )
+    cert_file, key_file = tmp_path / "cert.pem", tmp_path / "key.pem"
+    cert_file.write_bytes(certificate.public_bytes(Encoding.PEM))
+    key_file.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    made = server.config(
+        application(Engine(), Bearers(), Book()),
+        host="127.0.0.1",
+        port=0,
+        tls_cert=str(cert_file),
+        tls_key=str(key_file),
+    )
+    made.load()
+
+    assert made.ssl is not None
+    assert made.ssl.minimum_version is ssl.TLSVersion.TLSv1_2
 
 
 async def test_nothing_of_a_call_is_left_behind() -> None:

@@ -248,6 +248,7 @@ async def test_an_error_of_ours_is_a_plain_500_and_tells_nothing(
     assert answer.status == 500
     assert "boom" not in answer.error
     assert answer.headers["x-content-type-options"] == "nosniff"
+    assert [entry.detail for entry in door.book.entries] == ["the console failed on this call"]
     logged = capsys.readouterr()
     assert "door.failed" in logged.out + logged.err
     assert BEARER not in logged.out + logged.err
