@@ -35,13 +35,22 @@ _OUTCOMES = tuple(str(outcome) for outcome in Outcome)
 class AuditDoors:
     """Shows the trail.
 
-    `verify` reads the whole chain without blocking anybody else; one reading at a time is enough
-    for any number of auditors.
+    `recorded` waits until what is decided now is in the chain, as far as it can be written: who
+    acts and then looks must find it. `verify` reads the whole chain without blocking anybody
+    else; one reading at a time is enough for any number of auditors.
     """
 
-    def __init__(self, *, operators: Operators, trail: Trail, verify: Verify) -> None:
+    def __init__(
+        self,
+        *,
+        operators: Operators,
+        trail: Trail,
+        recorded: Callable[[], Awaitable[None]],
+        verify: Verify,
+    ) -> None:
         self._operators = operators
         self._trail = trail
+        self._recorded = recorded
         self._verify = verify
         self._verifying = asyncio.Lock()
 
@@ -58,10 +67,10 @@ class AuditDoors:
         self._operators.admit(request, f"GET {PATH}")
         given = query.parameters(request, _FILTERS)
         limit = query.number("limit", given.get("limit", "50"), most=PAGE_SIZE_MAX)
+        filters = _filters(given)
+        await self._recorded()
         page = await _told(
-            self._trail.page(
-                _filters(given), page_size=limit, page_token=given.get("page_token", "")
-            )
+            self._trail.page(filters, page_size=limit, page_token=given.get("page_token", ""))
         )
         return _json({"records": page.records, "next_page_token": page.next_page_token})
 
@@ -70,6 +79,7 @@ class AuditDoors:
         self._operators.admit(request, f"GET {RECORD_PATH}")
         query.parameters(request, ())
         seq = query.number("seq", request.path_params["seq"])
+        await self._recorded()
         return _json(await _told(self._trail.get(seq)))
 
     async def verification(self, request: Request) -> Response:
@@ -79,6 +89,7 @@ class AuditDoors:
         if self._verifying.locked():
             raise errors.rejection(429, "the chain is being verified already; ask again")
         async with self._verifying:
+            await self._recorded()
             return _json(await _told(self._verify()))
 
 

@@ -7,7 +7,7 @@ what an attacker sends.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -24,6 +24,7 @@ from core_console.doors.audit import AuditDoors, Verify
 from core_console.doors.gate import Gate, Refusals
 from core_console.doors.operators import Authenticator, Operators
 from core_console.doors.step_report import Console
+from core_console.governance.tokens import Identity
 from core_console.governance.trail import Trail
 from core_console.governance.verify import Verification
 from core_console.model.audit import Entry
@@ -31,7 +32,7 @@ from core_console.model.document import EMPTY
 from core_console.model.run import DispatchPayload
 from core_console.ports import CallOutcome, Fault, ReporterVerdict, Standing
 from core_console.store.memory import MemoryLog
-from tests.builders import RUN_URL
+from tests.builders import RUN_URL, SECOND
 from tests.fakes import ManualClock
 
 URL = RUN_URL.removesuffix("17")
@@ -221,14 +222,31 @@ class Nobody:
         """Name nobody."""
 
 
+class Auditor:
+    """Takes every caller for the auditor."""
+
+    is_open = False
+
+    def identify(self, authorization: Sequence[str], now: datetime) -> Identity:
+        """Name the auditor."""
+        assert authorization
+        assert now.tzinfo
+        return Identity(SECOND)
+
+
 async def held() -> Verification:
     return Verification(intact=True, records=0, last_hash="0" * 64)
+
+
+async def at_once() -> None:
+    """Hold nobody up: nothing waits for the chain."""
 
 
 def audit_doors(
     authenticator: Authenticator | None = None,
     *,
     log: MemoryLog | None = None,
+    recorded: Callable[[], Awaitable[None]] = at_once,
     verify: Verify = held,
     auditors: frozenset[str] = frozenset(),
 ) -> AuditDoors:
@@ -237,7 +255,9 @@ def audit_doors(
         admission=Admission(auditors=auditors),
         clock=ManualClock(),
     )
-    return AuditDoors(operators=operators, trail=Trail(log or MemoryLog()), verify=verify)
+    return AuditDoors(
+        operators=operators, trail=Trail(log or MemoryLog()), recorded=recorded, verify=verify
+    )
 
 
 def application(

@@ -2,8 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Iterator, Sequence
-from datetime import datetime
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlencode
 
@@ -11,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core_console.governance.tokens import Identity
 from tests.builders import SECOND
 from tests.doors.site import (
     PATH,
     REPORT,
     Answer,
+    Auditor,
     Bearers,
     Book,
     Engine,
@@ -43,16 +42,6 @@ def door(runner: asyncio.Runner) -> Iterator[Site]:
     listening = site()
     yield runner.run(listening.__aenter__())
     runner.run(listening.__aexit__(None, None, None))
-
-
-class Auditor:
-    """Takes every caller for the auditor."""
-
-    is_open = False
-
-    def identify(self, authorization: Sequence[str], now: datetime) -> Identity:
-        """Name the auditor."""
-        return Identity(SECOND)
 
 
 @pytest.fixture(scope="module")

@@ -15,8 +15,17 @@ from core_console.model.run import RunStatus
 from core_console.ports import Fault
 from core_console.recorder import Recorder
 from core_console.store.memory import MemoryDocument, MemoryLog
-from tests.builders import AUTHOR, a_document, a_playbook, a_run_at
-from tests.doors.site import REPORT, Bearers, Book, Site, application, listening
+from tests.builders import AUTHOR, SECOND, a_document, a_playbook, a_run_at
+from tests.doors.site import (
+    REPORT,
+    Auditor,
+    Bearers,
+    Book,
+    Site,
+    application,
+    audit_doors,
+    listening,
+)
 from tests.doors.site import Engine as Unasked
 from tests.fakes import CountingIds, ManualClock
 
@@ -52,7 +61,14 @@ class House:
         await self.store.swap("", encode(document))
         await self.engine.start()
         try:
-            async with listening(application(self.engine, self.bearers, self.book)) as (port, _):
+            audit = audit_doors(
+                Auditor(),
+                log=self.log,
+                recorded=self.engine.recorded,
+                auditors=frozenset({SECOND}),
+            )
+            served = application(self.engine, self.bearers, self.book, audit=audit)
+            async with listening(served) as (port, _):
                 yield Site(port, Unasked(), self.bearers, self.book)
         finally:
             await self.engine.close()
@@ -84,6 +100,15 @@ async def test_what_the_swap_decided_is_in_the_chain_once(house: House) -> None:
         assert len(reported) == 1
         assert b'"agent:datagov"' in reported[0]
         assert door.book.entries == []
+
+
+async def test_who_reports_and_then_looks_finds_it_in_the_trail(house: House) -> None:
+    async with house.open() as door:
+        await door.post()
+        answer = await door.post(b"", method="GET", path="/api/audit?action=atlas.playbooks.report")
+
+        (record,) = answer.json["records"]
+        assert (record["actor"], record["outcome"]) == ("agent:datagov", "success")
 
 
 async def test_conflicting_late_and_misdirected_reports_are_409(house: House) -> None:
