@@ -51,7 +51,7 @@ def text(
     if required and not value.strip():
         return (Violation(field, "is required; write why"),)
     if size_bytes(value) > bytes_max:
-        return (Violation(field, f"has {size_bytes(value)} bytes; at most {bytes_max:,}"),)
+        return (Violation(field, f"has {size_bytes(value):,} bytes; at most {bytes_max:,}"),)
     return flaws(field, value, prose=prose)
 
 
@@ -62,5 +62,5 @@ def characters(
     if len(value.strip()) < least:
         return (Violation(field, "is required"),)
     if len(value) > most:
-        return (Violation(field, f"has {len(value)} characters; at most {most:,}"),)
+        return (Violation(field, f"has {len(value):,} characters; at most {most:,}"),)
     return flaws(field, value, prose=prose)
