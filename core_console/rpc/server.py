@@ -1,0 +1,170 @@
+"""The gRPC server: its limits, its services, health and reflection, and how it stops.
+
+Owns the limits of a connection and of the process, each with its reason. Never routes by itself
+and knows no rule.
+"""
+
+from dataclasses import dataclass
+
+import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_health.v1.health import aio as health
+from grpc_reflection.v1alpha import reflection
+from runink.core.atlas.v1 import (
+    audit_pb2,
+    audit_pb2_grpc,
+    governance_pb2,
+    governance_pb2_grpc,
+    playbook_pb2,
+    playbook_pb2_grpc,
+)
+
+from core_console.engine import Policy
+from core_console.governance.decisions import Decisions
+from core_console.governance.trail import Trail
+from core_console.ports import Clock, Fault, GitHub, Log
+from core_console.rpc.audit import Audit
+from core_console.rpc.console import Console
+from core_console.rpc.gate import Authenticator, Gate, Refusals
+from core_console.rpc.governance import Governance
+from core_console.rpc.playbooks import Playbooks
+
+RECEIVE_BYTES = 4 * 1024 * 1024
+"""gRPC's own default. The largest playbook is under 100 KiB; a client that sends more gets a
+sentence about what is too long rather than a transport's error."""
+
+METADATA_BYTES = 16 * 1024
+"""An operator token is at most 4 KiB; this leaves room for what proxies and tracers add."""
+
+RPCS_MAX = 1_024
+"""Four batches of the writer: whoever comes behind them waits longer than by trying again."""
+
+STREAMS_MAX = 256
+"""RPCs of one connection at once: one client may fill one batch, not all of them."""
+
+IDLE_MS = 30 * 60 * 1_000
+"""A client that says nothing for half an hour may connect again."""
+
+PING_MS = 60 * 1_000
+PING_PATIENCE_MS = 20 * 1_000
+"""A peer that vanished without a word is noticed within a minute and a half."""
+
+PINGS_APART_MS = 10 * 1_000
+"""A client that pings more often is told to calm down; gRPC's clients use 10 s at the least."""
+
+STOP_S = 10.0
+"""A swap takes milliseconds; what is still open after this is somebody's idle stream."""
+
+_OPTIONS = (
+    ("grpc.max_receive_message_length", RECEIVE_BYTES),
+    ("grpc.max_metadata_size", METADATA_BYTES),
+    ("grpc.absolute_max_metadata_size", METADATA_BYTES),
+    ("grpc.max_concurrent_streams", STREAMS_MAX),
+    ("grpc.max_connection_idle_ms", IDLE_MS),
+    ("grpc.keepalive_time_ms", PING_MS),
+    ("grpc.keepalive_timeout_ms", PING_PATIENCE_MS),
+    ("grpc.http2.min_ping_interval_without_data_ms", PINGS_APART_MS),
+    ("grpc.http2.min_recv_ping_interval_without_data_ms", PINGS_APART_MS),
+    # Two processes on one port would each get some of the calls; the second must fail instead.
+    ("grpc.so_reuseport", 0),
+)
+
+SERVICES = (
+    playbook_pb2.DESCRIPTOR.services_by_name["PlaybookService"].full_name,
+    governance_pb2.DESCRIPTOR.services_by_name["GovernanceService"].full_name,
+    audit_pb2.DESCRIPTOR.services_by_name["AuditService"].full_name,
+)
+"""What is served besides health and reflection."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What the services stand on."""
+
+    console: Console
+    github: GitHub
+    policy: Policy
+    authenticator: Authenticator
+    refusals: Refusals
+    log: Log
+    clock: Clock
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """The server's certificate chain and its private key, both PEM."""
+
+    chain: bytes
+    key: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """A server that is bound to `port`; `start` makes it answer."""
+
+    server: grpc.aio.Server
+    port: int
+    _health: health.HealthServicer
+
+    async def start(self) -> None:
+        """Begin to answer."""
+        for service in SERVICES:
+            await self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
+        await self.server.start()
+
+    async def stop(self, grace_s: float = STOP_S) -> None:
+        """Refuse new calls, let those under way finish for at most `grace_s`, and stop."""
+        await self._health.enter_graceful_shutdown()
+        await self.server.stop(grace_s)
+
+
+def build(
+    parts: Parts, *, host: str, port: int, certificate: Certificate | None = None
+) -> Listener:
+    """Return a server bound to the address, with every service; port 0 takes a free one.
+
+    Raises:
+        Fault: the address cannot be bound, or the certificate cannot be used.
+    """
+    gate = Gate(
+        authenticator=parts.authenticator,
+        admission=parts.policy.admission,
+        refusals=parts.refusals,
+        clock=parts.clock,
+    )
+    server = grpc.aio.server(
+        interceptors=(gate,), options=_OPTIONS, maximum_concurrent_rpcs=RPCS_MAX
+    )
+    _add_services(server, parts)
+    health_servicer = health.HealthServicer()
+    health_pb2_grpc.add_HealthServicer_to_server(health_servicer, server)
+    served = (*SERVICES, health_pb2.DESCRIPTOR.services_by_name["Health"].full_name)
+    reflection.enable_server_reflection((*served, reflection.SERVICE_NAME), server)
+    return Listener(server, _bind(server, host, port, certificate), health_servicer)
+
+
+def _add_services(server: grpc.aio.Server, parts: Parts) -> None:
+    trail = Trail(parts.log)
+    playbook_pb2_grpc.add_PlaybookServiceServicer_to_server(
+        Playbooks(console=parts.console, github=parts.github, policy=parts.policy), server
+    )
+    governance_pb2_grpc.add_GovernanceServiceServicer_to_server(
+        Governance(console=parts.console, decisions=Decisions(trail)), server
+    )
+    audit_pb2_grpc.add_AuditServiceServicer_to_server(
+        Audit(console=parts.console, trail=trail, log=parts.log), server
+    )
+
+
+def _bind(server: grpc.aio.Server, host: str, port: int, certificate: Certificate | None) -> int:
+    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    try:
+        if certificate is None:
+            return server.add_insecure_port(address)
+        pair = (certificate.key, certificate.chain)
+        return server.add_secure_port(address, grpc.ssl_server_credentials([pair]))
+    except RuntimeError as error:
+        raise Fault(
+            f"{address} cannot be bound: another process has it, or the certificate does not fit",
+            retryable=False,
+        ) from error
