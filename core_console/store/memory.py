@@ -88,4 +88,4 @@ class MemoryLog:
 
     async def read(self, first_seq: int, count: int) -> list[bytes]:
         """Return up to `count` lines from number `first_seq` on, in order."""
-        return self.lines[first_seq - 1 : first_seq - 1 + count]
+        return self.lines[first_seq - 1 : first_seq - 1 + count] if first_seq > 0 else []
