@@ -24,7 +24,7 @@ from core_console.standin.api_answers import (
     with_limits,
 )
 from core_console.standin.api_control import Control, control_routes
-from core_console.standin.faults import AFTER, Endpoint, Plan, Plans, Trouble
+from core_console.standin.faults import AFTER, RESETS, SILENT, Endpoint, Plan, Plans
 from core_console.standin.state import Call, World
 
 _VERSIONS = frozenset({"2022-11-28", "2026-03-10"})
@@ -122,8 +122,12 @@ class _Strict:
         else:
             await request.body()
             response = await self._meet(plan, request)
-        self._world.calls.append(Call(request.method, request.url.path, response.status_code))
+        if plan is None or plan.trouble not in SILENT:
+            self._record(request, response.status_code)
         return with_limits(response, self._world.clock.now())
+
+    def _record(self, request: Request, status: int) -> None:
+        self._world.calls.append(Call(request.method, request.url.path, status))
 
     async def _handled(self, request: Request) -> Response:
         try:
@@ -135,11 +139,11 @@ class _Strict:
             return moved(request.method, there.location)
 
     async def _meet(self, plan: Plan, request: Request) -> Response:
-        """Return the trouble's answer; of a reset and a hang nobody will see it."""
-        if plan.trouble in {Trouble.RESET_BEFORE, Trouble.RESET_AFTER} and request.client:
-            self._connections[(request.client.host, request.client.port)].abort()
-        silent = plan.trouble not in {Trouble.ERROR_BEFORE, Trouble.ERROR_AFTER}
-        if silent and plan.trouble in AFTER | {Trouble.HANG_BEFORE, Trouble.RESET_BEFORE}:
+        """Return the trouble's answer; of a silent one nobody will see it."""
+        if plan.trouble in SILENT:
+            self._record(request, 0)
+            if plan.trouble in RESETS and request.client is not None:
+                self._connections[(request.client.host, request.client.port)].abort()
             while (await request.receive())["type"] != "http.disconnect":
                 pass
         return troubled(plan, self._world.clock.now())

@@ -9,7 +9,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from core_console.standin.api_answers import Refusal, answer
-from core_console.standin.api_auth import covers, require_active, require_app, require_token
+from core_console.standin.api_auth import (
+    covers,
+    refuse_old_name,
+    require_active,
+    require_app,
+    require_token,
+)
 from core_console.standin.api_bodies import object_of, only
 from core_console.standin.state import Account, Installation, Repository, Token, World
 
@@ -69,7 +75,10 @@ async def list_installations(world: World, request: Request) -> Response:
 async def get_installation(world: World, request: Request) -> Response:
     """GET /app/installations/{id}, /orgs/{org}/installation, /repos/{owner}/{repo}/installation."""
     require_app(world, request)
-    return answer(200, _installation(world, _found(world, request.path_params)))
+    named = request.path_params
+    if "repo" in named:
+        refuse_old_name(world, request)
+    return answer(200, _installation(world, _found(world, named)))
 
 
 def _found(world: World, named: dict[str, Any]) -> Installation:

@@ -125,9 +125,20 @@ def reachable(world: World, token: Token, request: Request) -> Repository:
     if found is not None and found.id in token.repositories:
         return found
     moved_id = world.renamed.get(f"{owner}/{name}".lower())
-    if moved_id is not None and moved_id in token.repositories:
-        rest = request.url.path.split("/", 4)[4:]
-        raise Moved(
-            str(request.url.replace(path="/".join(["/repositories", str(moved_id), *rest])))
-        )
+    if moved_id in token.repositories:
+        refuse_old_name(world, request)
     raise Refusal(404, "Not Found")
+
+
+def refuse_old_name(world: World, request: Request) -> None:
+    """Point to where a renamed repository is now.
+
+    Raises:
+        Moved: the path has its old name.
+    """
+    owner, name = request.path_params["owner"], request.path_params["repo"]
+    moved_id = world.renamed.get(f"{owner}/{name}".lower())
+    if moved_id is None or world.repository_named(f"{owner}/{name}") is not None:
+        return
+    rest = request.url.path.split("/", 4)[4:]
+    raise Moved(str(request.url.replace(path="/".join(["/repositories", str(moved_id), *rest]))))

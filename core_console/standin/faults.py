@@ -26,6 +26,8 @@ class Trouble(StrEnum):
 
 
 AFTER = frozenset({Trouble.ERROR_AFTER, Trouble.HANG_AFTER, Trouble.RESET_AFTER})
+RESETS = frozenset({Trouble.RESET_BEFORE, Trouble.RESET_AFTER})
+SILENT = RESETS | {Trouble.HANG_BEFORE, Trouble.HANG_AFTER}
 
 
 class Endpoint(StrEnum):

@@ -3,6 +3,7 @@
 Owns the wiring and the connections that a fault may cut. Never listens beyond this machine.
 """
 
+import socket
 from asyncio import Transport
 from typing import cast
 
@@ -14,9 +15,22 @@ from core_console.standin.api import Connections
 
 _HOST = "127.0.0.1"
 
+# A call that hangs on purpose must not keep the process.
+_GRACE_S = 2
 
-def build_server(app: Starlette, connections: Connections, *, port: int = 0) -> uvicorn.Server:
-    """Return a server for `app` on a loopback port (0: any), whose connections can be cut."""
+
+def listening(port: int) -> socket.socket:
+    """Return a socket that listens on a loopback port, 0 for any that is free."""
+    return socket.create_server((_HOST, port))
+
+
+def address_of(listener: socket.socket) -> str:
+    """Return the address that a client calls."""
+    return f"http://{_HOST}:{listener.getsockname()[1]}"
+
+
+def build_server(app: Starlette, connections: Connections) -> uvicorn.Server:
+    """Return a server for `app` whose connections can be cut."""
 
     class Cuttable(H11Protocol):
         """HTTP as uvicorn speaks it, with the connection in reach of a fault."""
@@ -32,19 +46,11 @@ def build_server(app: Starlette, connections: Connections, *, port: int = 0) -> 
     return uvicorn.Server(
         uvicorn.Config(
             app,
-            host=_HOST,
-            port=port,
             http=Cuttable,
             lifespan="off",
             log_level="warning",
             access_log=False,
             server_header=False,
-            timeout_graceful_shutdown=2,
+            timeout_graceful_shutdown=_GRACE_S,
         )
     )
-
-
-def port_of(server: uvicorn.Server) -> int:
-    """Return the port that a started server listens on."""
-    port: int = server.servers[0].sockets[0].getsockname()[1]
-    return port
