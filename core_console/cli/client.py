@@ -1,0 +1,189 @@
+"""The command line's connection to a console.
+
+Owns the address, the transport's safety, the deadline and what a failed call is called. Never
+sends a token in clear beyond this machine, and never prints one.
+"""
+
+import functools
+import os
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Concatenate, ParamSpec, Self, TypeVar
+
+import click
+import grpc
+from google.protobuf.message import Message
+from google.rpc.error_details_pb2 import BadRequest  # type: ignore[import-untyped]  # it ships none
+from grpc_status import rpc_status
+from msgspec import Struct
+from runink.core.atlas.v1.audit_pb2_grpc import AuditServiceStub
+from runink.core.atlas.v1.governance_pb2_grpc import GovernanceServiceStub
+from runink.core.atlas.v1.playbook_pb2_grpc import PlaybookServiceStub
+
+from core_console.addresses import Address, split_address
+from core_console.cli.failure import Exit, Failed
+from core_console.cli.output import Form, Page
+
+DEFAULT_URL = "127.0.0.1:7443"
+
+_CALL_TIMEOUT_S = 30.0
+"""A write waits for its swap, and under contention for a few: seconds, never half a minute."""
+
+_MESSAGE_BYTES_MAX = 16 * 1024 * 1024
+"""The largest page, 200 runs of 10 steps with full notes, is under 10 MiB."""
+
+_UNREACHABLE = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED})
+
+P = ParamSpec("P")
+Request = TypeVar("Request", bound=Message)
+Response = TypeVar("Response", bound=Message)
+
+
+class Target(Struct, frozen=True, gc=False):
+    """Where to connect, and whether by TLS."""
+
+    address: Address
+    is_secure: bool
+
+
+def target_of(url: str, *, has_ca: bool) -> Target:
+    """Return where `url` leads: `host:port`, or with `https://` (or a CA) by TLS.
+
+    Raises:
+        Failed: it is no address, or a token would leave this machine in clear.
+    """
+    scheme, _, rest = url.strip().rpartition("://")
+    address = split_address(rest.rstrip("/"))
+    if scheme not in {"", "http", "https"} or address is None or address.port == 0:
+        raise Failed(Exit.USAGE, f"CORE_CONSOLE_URL must be host:port, such as {DEFAULT_URL}")
+    is_secure = scheme == "https" or has_ca
+    if not is_secure and not address.is_loopback:
+        raise Failed(
+            Exit.USAGE,
+            "a console beyond this machine is reached by TLS only: write https://host:port, "
+            "or name its authority in CORE_CONSOLE_CA",
+        )
+    return Target(address, is_secure)
+
+
+class Connection:
+    """One channel and the services on it."""
+
+    def __init__(self, url: str, token: str = "", ca: Path | None = None) -> None:
+        """Open the channel; nothing is sent yet."""
+        target = target_of(url, has_ca=ca is not None)
+        self._metadata = _metadata(token)
+        self._channel = _channel(target, ca)
+        self.address = str(target.address)
+        self.playbooks = PlaybookServiceStub(self._channel)
+        self.governance = GovernanceServiceStub(self._channel)
+        self.audit = AuditServiceStub(self._channel)
+
+    def __enter__(self) -> Self:
+        """Return the connection itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Close the channel."""
+        self._channel.close()
+
+    def call(
+        self, method: "grpc.UnaryUnaryMultiCallable[Request, Response]", request: Request
+    ) -> Response:
+        """Return the answer to one call; raise Failed when there is none."""
+        try:
+            return method(request, timeout=_CALL_TIMEOUT_S, metadata=self._metadata)
+        except grpc.RpcError as error:
+            raise self._failure(error) from None
+
+    def _failure(self, error: grpc.RpcError) -> Failed:
+        if not isinstance(error, grpc.Call):
+            return Failed(Exit.UNREACHABLE, f"the call to {self.address} failed")
+        code, details = error.code(), error.details() or "no reason was given"
+        if code in _UNREACHABLE:
+            return Failed(
+                Exit.UNREACHABLE,
+                f"the console at {self.address} gave no answer ({code.name}): {details}",
+            )
+        return Failed(Exit.REFUSED, f"{code.name}: {details}", _violations(error))
+
+
+def _metadata(token: str) -> tuple[tuple[str, str], ...]:
+    if not token.strip():
+        return ()
+    if not all("!" <= character <= "~" for character in token.strip()):
+        raise Failed(Exit.USAGE, "CORE_CONSOLE_TOKEN holds what no token holds: issue a new one")
+    return (("authorization", f"Bearer {token.strip()}"),)
+
+
+def _channel(target: Target, ca: Path | None) -> grpc.Channel:
+    options = [
+        ("grpc.max_receive_message_length", _MESSAGE_BYTES_MAX),
+        # A proxy for the outside world has no way to this machine's own console.
+        ("grpc.enable_http_proxy", 0 if target.address.is_loopback else 1),
+    ]
+    if not target.is_secure:
+        return grpc.insecure_channel(str(target.address), options=options)
+    try:
+        roots = None if ca is None else ca.read_bytes()
+    except OSError as error:
+        raise Failed(Exit.USAGE, f"CORE_CONSOLE_CA cannot be read: {error.strerror}") from None
+    credentials = grpc.ssl_channel_credentials(root_certificates=roots)
+    return grpc.secure_channel(str(target.address), credentials, options=options)
+
+
+def _violations(call: grpc.Call) -> list[str]:
+    """Return one line for each field that was refused."""
+    try:
+        status = rpc_status.from_call(call)
+    except ValueError:
+        return []
+    lines = []
+    for detail in status.details if status is not None else ():
+        bad = BadRequest()
+        if detail.Is(BadRequest.DESCRIPTOR) and detail.Unpack(bad):
+            lines += [f"{found.field}: {found.description}" for found in bad.field_violations]
+    return lines
+
+
+def connected(command: Callable[Concatenate[Connection, Page, P], None]) -> Callable[P, None]:
+    """Give a command its connection and its page, and the options that say which."""
+
+    @click.option(
+        "--url",
+        envvar="CORE_CONSOLE_URL",
+        default=DEFAULT_URL,
+        show_default=True,
+        show_envvar=True,
+        help="The console's gRPC address, host:port; https://host:port is TLS.",
+    )
+    @click.option(
+        "--ca",
+        envvar="CORE_CONSOLE_CA",
+        show_envvar=True,
+        type=click.Path(path_type=Path),
+        help="PEM file of the authority that signed the console's certificate; means TLS.",
+    )
+    @click.option(
+        "-o",
+        "--output",
+        type=click.Choice([form.value for form in Form]),
+        default=Form.TABLE.value,
+        show_default=True,
+        help="A table for people, or the response as proto3 JSON.",
+    )
+    @functools.wraps(command)
+    def wrapped(*args: P.args, **options: P.kwargs) -> None:
+        url, ca, output = (options.pop(name) for name in ("url", "ca", "output"))
+        token = os.environ.get("CORE_CONSOLE_TOKEN", "")
+        place = Path(str(ca)) if ca else None
+        with Connection(str(url) or DEFAULT_URL, token, place) as connection:
+            command(connection, Page(Form(str(output))), *args, **options)
+
+    return wrapped

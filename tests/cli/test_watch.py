@@ -1,0 +1,103 @@
+"""Following a run: until it ends, through a restart of the console, and never for ever."""
+
+import json
+from collections.abc import Callable
+
+import grpc
+import pytest
+from click.testing import Result
+from runink.core.atlas.v1 import playbook_pb2 as pb
+
+from core_console.cli.failure import Exit
+from core_console.clock import SystemClock
+from tests.cli.conftest import LaidDownConsole
+
+Cli = Callable[..., Result]
+
+
+@pytest.fixture(autouse=True)
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Let time pass without waiting for it; the pauses asked for are its account."""
+    asked: list[float] = []
+    monkeypatch.setattr(SystemClock, "pause", lambda _clock, seconds: asked.append(seconds))
+    monkeypatch.setattr(SystemClock, "monotonic", lambda _clock: sum(asked))
+    return asked
+
+
+def run_at(
+    status: pb.RunStatus.ValueType, step: pb.StepRunStatus.ValueType, detail: str = ""
+) -> pb.GetRunResponse:
+    inner = pb.StepRun(step=pb.Step(id="detect"), status=step)
+    return pb.GetRunResponse(run=pb.Run(id="PBR-1", status=status, steps=[inner], detail=detail))
+
+
+WAITING = run_at(pb.RUN_STATUS_WAITING_AGENT, pb.STEP_RUN_STATUS_WAITING_AGENT)
+DONE = run_at(pb.RUN_STATUS_SUCCEEDED, pb.STEP_RUN_STATUS_SUCCEEDED)
+
+
+def test_a_run_is_followed_until_it_succeeds_with_one_line_per_change(
+    console: LaidDownConsole, ask: Cli, pauses: list[float]
+) -> None:
+    console.lay_down("GetRun", WAITING, WAITING, WAITING, DONE)
+    result = ask("run", "watch", "PBR-1")
+    assert result.exit_code == Exit.OK
+    line = "PBR-1 WAITING_AGENT, 0 of 1 steps done, at detect"
+    assert result.stdout.splitlines().count(line) == 1
+    assert "SUCCEEDED" in result.stdout
+    assert pauses == [1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        pb.RUN_STATUS_FAILED,
+        pb.RUN_STATUS_REJECTED,
+        pb.RUN_STATUS_CANCELLED,
+        pb.RUN_STATUS_TIMED_OUT,
+        pb.RUN_STATUS_EXPIRED,
+    ],
+)
+def test_any_other_end_is_exit_code_1(
+    console: LaidDownConsole, ask: Cli, status: pb.RunStatus.ValueType
+) -> None:
+    console.lay_down("GetRun", run_at(status, pb.STEP_RUN_STATUS_FAILED, "why it ended"))
+    result = ask("run", "watch", "PBR-1")
+    assert result.exit_code == Exit.REFUSED
+    assert "why it ended" in result.stdout
+
+
+def test_for_machines_the_last_answer_alone_is_on_standard_output(
+    console: LaidDownConsole, ask: Cli
+) -> None:
+    console.lay_down("GetRun", WAITING, DONE)
+    result = ask("run", "watch", "PBR-1", "-o", "json")
+    assert json.loads(result.stdout)["run"]["status"] == "RUN_STATUS_SUCCEEDED"
+    assert "WAITING_AGENT" in result.stderr
+
+
+def test_a_restart_of_the_console_is_sat_out(console: LaidDownConsole, ask: Cli) -> None:
+    console.lay_down("GetRun", WAITING, *[grpc.StatusCode.UNAVAILABLE] * 5, DONE)
+    assert ask("run", "watch", "PBR-1").exit_code == Exit.OK
+
+
+def test_a_console_that_stays_away_is_unreachable(
+    console: LaidDownConsole, ask: Cli, pauses: list[float]
+) -> None:
+    console.lay_down("GetRun", grpc.StatusCode.UNAVAILABLE)
+    assert ask("run", "watch", "PBR-1").exit_code == Exit.UNREACHABLE
+    assert len(console.requests) == 15
+    assert len(pauses) == 14
+
+
+def test_an_unknown_run_is_refused_at_once(console: LaidDownConsole, ask: Cli) -> None:
+    console.lay_down("GetRun", grpc.StatusCode.NOT_FOUND)
+    assert ask("run", "watch", "PBR-1").exit_code == Exit.REFUSED
+    assert len(console.requests) == 1
+
+
+def test_following_ends_when_the_patience_does(console: LaidDownConsole, ask: Cli) -> None:
+    console.lay_down("GetRun", WAITING)
+    result = ask("run", "watch", "PBR-1", "--for", "3s")
+    assert result.exit_code == Exit.REFUSED
+    assert result.stderr.startswith("not ended yet: PBR-1 WAITING_AGENT")
+    assert len(console.requests) == 4
