@@ -28,6 +28,7 @@ from core_console.rpc.errors import NotBuiltError, RefusedError
 from core_console.rpc.from_proto import known_id
 from core_console.rpc.gate import Context
 from core_console.rpc.pages import Position
+from core_console.rpc.run_views import RunViews
 
 
 class Playbooks(PlaybookServiceServicer):
@@ -37,7 +38,7 @@ class Playbooks(PlaybookServiceServicer):
         self._console = console
         self._github = github
         self._policy = policy
-        self._run_views = to_proto.RunViews()
+        self._run_views = RunViews()
 
     async def ListPlaybooks(
         self, request: pb.ListPlaybooksRequest, _context: Context

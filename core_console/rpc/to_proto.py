@@ -37,10 +37,6 @@ _SECONDS_A_DAY = 86_400
 _NO_RUN_FINISHED = "no run has finished"
 _NO_LIFT = "nothing measures what a playbook changes, so a lift would be invented"
 
-RUNS_SHOWN_MAX = 512
-"""Shown runs that are kept: more than the 300 that a document holds at most (100 in flight and
-200 finished), so that a page costs a copy and no conversion."""
-
 
 def timestamp(at: datetime | None) -> Timestamp | None:
     """Return an instant as the contract's type, None for one that has not come."""
@@ -240,26 +236,3 @@ def event(stored: Event) -> playbook_pb2.Event:
             for it in stored.skipped
         ),
     )
-
-
-class RunViews:
-    """The messages of runs that were shown lately, so that an unchanged run is converted once.
-
-    A stored run is never changed in place, so the very same object is the very same message.
-    """
-
-    def __init__(self) -> None:
-        self._shown: dict[str, tuple[Run, playbook_pb2.Run]] = {}
-
-    def of(self, stored: Run) -> playbook_pb2.Run:
-        """Return the message of a run; the caller must not change it."""
-        kept = self._shown.get(stored.id)
-        if kept is not None and kept[0] is stored:
-            return kept[1]
-        shown = run(stored)
-        if len(self._shown) >= RUNS_SHOWN_MAX:
-            # Runs leave the document oldest first, and so do their messages here.
-            del self._shown[next(iter(self._shown))]
-        self._shown.pop(stored.id, None)
-        self._shown[stored.id] = (stored, shown)
-        return shown
