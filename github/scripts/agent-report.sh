@@ -26,7 +26,7 @@ if ! console_call POST "$door" "$file" "$answer"; then
   call_log "agent report: NOT delivered"
   exit 1
 fi
-if ! jq -e 'type == "object"' "$answer" >/dev/null 2>&1; then
+if ! jq -es 'length == 1 and (.[0] | type == "object")' "$answer" >/dev/null 2>&1; then
   call_log "agent report: whatever answered $CALL_STATUS at CORE_CONSOLE_HTTP_URL is not the console"
   exit 1
 fi

@@ -9,7 +9,7 @@ set -euo pipefail
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 agent=${1:?usage: playbook-context.sh AGENT}
 
-if ! payload=$(jq -ce --arg agent "$agent" -f "$here/playbook-payload.jq" "${GITHUB_EVENT_PATH:?}" 2>&1); then
+if ! payload=$(jq -ces --arg agent "$agent" -f "$here/playbook-payload.jq" "${GITHUB_EVENT_PATH:?}" 2>&1); then
   echo "playbook-context: refused: ${payload//$'\n'/ }" >&2
   exit 1
 fi

@@ -1,5 +1,6 @@
-# Owns what a client_payload must look like. Reads the event file; answers {agent, playbook_id,
-# run_id, step_id, chain_depth} or stops with one sentence that never quotes the payload.
+# Owns what a client_payload must look like. Reads the event file (with --slurp, so that an empty
+# file is refused and not passed over); answers {agent, playbook_id, run_id, step_id, chain_depth}
+# or stops with one sentence that never quotes the payload.
 # \A and \z, because ^ and $ also match at a line break inside the text.
 def text($name):
   if (.[$name] | type) == "string" then .[$name]
@@ -13,9 +14,9 @@ def depth:
   then .chain_depth
   else error("client_payload.chain_depth is not a whole number from 0 to 3") end;
 
-if type != "object" or (.client_payload | type) != "object"
+if length != 1 or (.[0] | type) != "object" or (.[0].client_payload | type) != "object"
 then error("the event holds no client_payload object")
-else .client_payload
+else .[0].client_payload
 end
 | if text("agent") != $agent then error("client_payload.agent is not \($agent)") else . end
 | {agent: $agent, playbook_id: id("playbook_id"), run_id: id("run_id"), step_id: id("step_id"),

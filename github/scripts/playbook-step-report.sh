@@ -43,7 +43,7 @@ detail() {
   FACTS=$facts jq -nr --from-file "$here/playbook-detail.jq"
 }
 
-if ! payload=$(jq -ce --arg agent "$agent" -f "$here/playbook-payload.jq" "${GITHUB_EVENT_PATH:?}" 2>&1); then
+if ! payload=$(jq -ces --arg agent "$agent" -f "$here/playbook-payload.jq" "${GITHUB_EVENT_PATH:?}" 2>&1); then
   call_log "step report: refused: ${payload//$'\n'/ }"
   exit 1
 fi
@@ -60,7 +60,7 @@ if ! console_call POST /api/playbook-runs/step-report "$work/report.json" "$work
   call_log "step report: $conclusion was NOT delivered; the console ends the step at its deadline"
   exit 1
 fi
-if ! jq -e 'type == "object" and .accepted == true' "$work/answer.json" >/dev/null 2>&1; then
+if ! jq -es 'length == 1 and (.[0] | type == "object" and .accepted == true)' "$work/answer.json" >/dev/null 2>&1; then
   call_log "step report: whatever answered $CALL_STATUS at CORE_CONSOLE_HTTP_URL is not the console"
   exit 1
 fi
