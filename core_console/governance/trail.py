@@ -1,11 +1,13 @@
 """Reading the audit chain: newest first, by exact filters, a page at a time.
 
-Owns the pages and their tokens. Never writes, and never judges whether a record holds.
+Owns the pages and their tokens, and handing the whole log to the verifier. Never writes.
 """
 
+import asyncio
 import base64
 import binascii
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import sha256
 
@@ -14,6 +16,7 @@ from msgspec import Struct
 
 from core_console.decide.outcome import Code, Refused, Violation, invalid
 from core_console.governance.chain import decode
+from core_console.governance.verify import Verification, verify
 from core_console.model.audit import AuditRecord, Outcome
 from core_console.ports import Fault, Log
 
@@ -119,6 +122,25 @@ class Trail:
             )
         return (await self._read(seq, 1))[0]
 
+    async def verify(self) -> Verification:
+        """Verify the whole log as it is now, in a thread of the default pool.
+
+        Raises:
+            Fault: the log cannot be read at the moment.
+        """
+        export = _Export(self._log, await self._log.last_seq(), asyncio.get_running_loop())
+        try:
+            found = await asyncio.to_thread(verify, export)
+        finally:
+            export.closed = True
+        if export.fault is None or not found.intact:
+            return found
+        if export.fault.retryable:
+            raise export.fault
+        return replace(
+            found, intact=False, first_bad_seq=found.records + 1, fault=export.fault.message
+        )
+
     async def _read(self, first_seq: int, count: int) -> list[AuditRecord]:
         records = [decode(line) for line in await self._log.read(first_seq, count)]
         if [record.seq for record in records] != list(range(first_seq, first_seq + count)):
@@ -127,6 +149,36 @@ class Trail:
                 retryable=False,
             )
         return records
+
+
+class _Export:
+    """The log as the bytes of an exported file, read from another thread.
+
+    A store may refuse to read on in a damaged log. What could be read is judged all the same,
+    and `fault` tells that it was not all.
+    """
+
+    def __init__(self, log: Log, last_seq: int, loop: asyncio.AbstractEventLoop) -> None:
+        self.fault: Fault | None = None
+        self.closed = False
+        self._log = log
+        self._next_seq = 1
+        self._last_seq = last_seq
+        self._loop = loop
+
+    def read(self, _size: int, /) -> bytes:
+        """Return the next lines, none at the end; called from a thread."""
+        count = min(_PIECE, self._last_seq - self._next_seq + 1)
+        if count < 1 or self.closed or self.fault is not None:
+            return b""
+        reading = self._log.read(self._next_seq, count)
+        try:
+            lines = asyncio.run_coroutine_threadsafe(reading, self._loop).result()
+        except Fault as fault:
+            self.fault = fault
+            return b""
+        self._next_seq += len(lines)
+        return b"".join(line + b"\n" for line in lines)
 
 
 def _micros(record: AuditRecord) -> str:

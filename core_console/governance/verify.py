@@ -4,24 +4,18 @@ Owns the judgement, worked out from the bytes alone: it shares the record type w
 and nothing else, so that a fault in how records are written cannot hide here. It streams in
 constant memory and changes nothing.
 
-A record is one line of canonical JSON: sorted keys, no white space, UTF-8. So its hash is taken
-over the very bytes of the line without the field `hash`, and a line in any other form was not
-written by the console. What it cannot see is a log whose last records were all cut off, or one
-that was rewritten as a whole: compare the last hash with one that was kept before.
+What it cannot see is a log whose last records were all cut off, or one that was rewritten as a
+whole: compare the last hash with one that was kept before.
 """
 
-import json
-import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
-from hashlib import sha256
-from typing import BinaryIO
+from typing import Protocol
 
-from core_console.model.audit import AuditRecord
+from core_console.governance.recordline import RECORD, Line, digest, read_line
 
 _FIRST_PREV_HASH = b"0" * 64
-_HASH_KEY = b'"hash":"'
-_HASH_END = b'",'
 _NO_DOCUMENT = b'""'
 _RESTORES = b'{"action":"state.restore",'
 
@@ -33,20 +27,13 @@ _PIECE_BYTES = 256 * 1024
 _DOCUMENTS_MAX = 10_000
 """A console has a handful; the memory stays bounded for a log that somebody made up."""
 
-_FIELDS = frozenset(AuditRecord.__struct_fields__)
-_INTEGERS = frozenset({"seq", "number"})
 
-_TEXT = r'"[^"\\\x00-\x1f]*+(?:\\(?:["\\bfnrt]|u00[01][0-9a-f])[^"\\\x00-\x1f]*+)*+"'
-_HASH = r'"([0-9a-f]{64})"'
-_INTEGER = r"(0|[1-9][0-9]{0,18})"
-_AT = r'"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z"'
-_RECORD = re.compile(
-    (
-        rf'\{{"action":{_TEXT},"actor":{_TEXT},"at":{_AT},"detail":{_TEXT},"document":({_TEXT}),'
-        rf'"hash":{_HASH},"number":{_INTEGER},"outcome":"(?:success|denied|failure)",'
-        rf'"prev_hash":{_HASH},"seq":{_INTEGER},"subject":{_TEXT},"target":{_TEXT}\}}'
-    ).encode()
-)
+class Readable(Protocol):
+    """A file opened for reading bytes, or what reads like one."""
+
+    def read(self, size: int, /) -> bytes:
+        """Return up to `size` bytes, or somewhat more; none at the end."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +51,6 @@ class Verification:
     fault: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """A line in the form of a record; `sound` when its hash is that of its content."""
-
-    seq: int
-    prev_hash: bytes
-    hash: bytes
-    sound: bool
-    document: str
-    number: int
-
-
 @dataclass(slots=True)
 class _Held:
     """What held so far; `before` is the hash of the record before the last."""
@@ -90,7 +65,7 @@ class _TornError(Exception):
     """The log ends, or a line goes on for too long, without a newline."""
 
 
-def verify(log: BinaryIO) -> Verification:
+def verify(log: Readable) -> Verification:
     """Return whether the whole log holds, and else its first record that does not."""
     held = _Held()
     lines = _lines(log)
@@ -103,7 +78,7 @@ def verify(log: BinaryIO) -> Verification:
     return Verification(intact=True, records=held.seq, last_hash=held.hash.decode())
 
 
-def _lines(log: BinaryIO) -> Iterator[bytes]:
+def _lines(log: Readable) -> Iterator[bytes]:
     rest = b""
     while piece := log.read(_PIECE_BYTES):
         *whole, rest = (rest + piece).split(b"\n")
@@ -116,11 +91,11 @@ def _lines(log: BinaryIO) -> Iterator[bytes]:
 
 def _holds(held: _Held, text: bytes) -> bool:
     """Say whether the line is the next record, and if so remember it."""
-    found = _RECORD.fullmatch(text)
+    found = RECORD.fullmatch(text)
     if found is None:
         return False
     document, claimed, number, prev_hash, seq = found.groups()
-    if prev_hash != held.hash or int(seq) != held.seq + 1 or _digest(text, found) != claimed:
+    if prev_hash != held.hash or int(seq) != held.seq + 1 or digest(text, found) != claimed:
         return False
     if document == _NO_DOCUMENT:
         if number != b"0":
@@ -129,18 +104,6 @@ def _holds(held: _Held, text: bytes) -> bool:
         return False
     held.seq, held.before, held.hash = held.seq + 1, held.hash, claimed
     return True
-
-
-def _digest(text: bytes, found: re.Match[bytes]) -> bytes:
-    """Return the hash of the line without its field `hash`; no digest of what is not UTF-8."""
-    if not text.isascii():
-        try:
-            text.decode()
-        except UnicodeDecodeError:
-            return b""
-    start, end = found.span(2)
-    start -= len(_HASH_KEY)
-    return sha256(text[:start] + text[end + len(_HASH_END) :]).hexdigest().encode()
 
 
 def _numbered(held: _Held, document: bytes, number: int, text: bytes) -> bool:
@@ -180,52 +143,61 @@ def _verdict_on_last(held: _Held, fault: str) -> Verification:
 
 def _broken(held: _Held, text: bytes, lines: Iterator[bytes]) -> Verification:
     """Return what most likely happened where the chain breaks."""
-    line = _read(text)
-    after = _next(lines)
+    line = read_line(text)
+    rest = _records(lines)
     seq = held.seq + 1
+    if isinstance(line, Line) and line.sound and line.seq > seq:
+        return _verdict(held, _ahead(held, line, rest))
+    after = next(rest, None)
     if after is not None and _fits(held, after):
         return _verdict(held, f"a line was inserted before record {seq}")
     if isinstance(line, str):
         return _verdict(held, f"record {seq} was edited: {line}")
     if not line.sound:
         return _verdict(held, f"record {seq} was edited: its hash is not that of its content")
-    if line.seq > seq:
-        return _verdict(held, _gone_or_moved(held, line, after, lines))
     if line.seq < seq:
-        return _stands_again(held, line)
+        return _behind(held, line)
     if line.prev_hash != held.hash:
         return _unlinked(held, line, after)
     return _verdict(held, _misnumbered(held, line))
 
 
-def _next(lines: Iterator[bytes]) -> _Line | None:
-    try:
-        line = _read(next(lines))
-    except (StopIteration, _TornError):
-        return None
-    return None if isinstance(line, str) else line
+def _records(lines: Iterator[bytes]) -> Iterator[Line]:
+    """Yield those of the lines that have the form of a record."""
+    with suppress(_TornError):
+        for text in lines:
+            line = read_line(text)
+            if isinstance(line, Line):
+                yield line
 
 
-def _fits(held: _Held, line: _Line) -> bool:
+def _fits(held: _Held, line: Line) -> bool:
     """Say whether this is the record that should have come next."""
     return line.sound and line.seq == held.seq + 1 and line.prev_hash == held.hash
 
 
-def _gone_or_moved(held: _Held, line: _Line, after: _Line | None, lines: Iterator[bytes]) -> str:
+def _ahead(held: _Held, line: Line, rest: Iterator[Line]) -> str:
+    """Tell why a later record stands here: what comes after it shows what became of the others."""
     seq = held.seq + 1
-    while after is not None:
-        after = _next(lines)
-        if after is not None and _fits(held, after):
-            return f"records were reordered: {line.seq} stands in the place of {seq}"
+    comes_later = comes_again = False
+    for other in rest:
+        comes_later = comes_later or _fits(held, other)
+        comes_again = comes_again or other.hash == line.hash
+    if comes_later and comes_again:
+        return f"a line was inserted before record {seq}"
+    if comes_later:
+        return f"records were reordered: {line.seq} stands in the place of {seq}"
     if line.seq == seq + 1:
         return f"record {seq} was removed"
     return f"records {seq} to {line.seq - 1} were removed"
 
 
-def _stands_again(held: _Held, line: _Line) -> Verification:
-    if line.seq == held.seq and line.prev_hash == held.before:
+def _behind(held: _Held, line: Line) -> Verification:
+    """Tell why a record with a number that was passed stands here."""
+    rivals = line.seq == held.seq and line.prev_hash == held.before and line.hash != held.hash
+    if rivals:
         return _verdict_on_last(
-            held, f"record {held.seq} stands twice: one of the two was inserted"
+            held, f"there are two records {held.seq}: one of them was inserted or edited"
         )
     return _verdict(
         held,
@@ -233,7 +205,7 @@ def _stands_again(held: _Held, line: _Line) -> Verification:
     )
 
 
-def _unlinked(held: _Held, line: _Line, after: _Line | None) -> Verification:
+def _unlinked(held: _Held, line: Line, after: Line | None) -> Verification:
     """Tell which of two neighbours changed: the one that the record after them does not know."""
     if held.seq > 0 and (after is None or after.prev_hash == line.hash):
         return _verdict_on_last(
@@ -246,7 +218,7 @@ def _unlinked(held: _Held, line: _Line, after: _Line | None) -> Verification:
     )
 
 
-def _misnumbered(held: _Held, line: _Line) -> str:
+def _misnumbered(held: _Held, line: Line) -> str:
     last = held.numbers.get(line.document.encode(), 0)
     entry = f"record {line.seq} holds entry {line.number} of document {line.document}"
     if line.document == _NO_DOCUMENT.decode():
@@ -256,43 +228,3 @@ def _misnumbered(held: _Held, line: _Line) -> str:
     if line.number > last + 1:
         return f"{entry}, but the last one before is {last}: what lies between was removed"
     return f"{entry}, and the log names more than {_DOCUMENTS_MAX} documents"
-
-
-def _read(text: bytes) -> _Line | str:
-    """Return the record on a line, or what keeps the line from being one."""
-    found = _RECORD.fullmatch(text)
-    if found is None:
-        return _why_no_record(text)
-    document, claimed, number, prev_hash, seq = found.groups()
-    return _Line(
-        seq=int(seq),
-        prev_hash=prev_hash,
-        hash=claimed,
-        sound=_digest(text, found) == claimed,
-        document=document.decode(errors="replace"),
-        number=int(number),
-    )
-
-
-def _why_no_record(text: bytes) -> str:
-    try:
-        pairs = json.loads(text, object_pairs_hook=_Pairs)
-    except (ValueError, RecursionError):
-        return "it is not JSON"
-    if not isinstance(pairs, _Pairs):
-        return "it is not an object"
-    names = [name for name, _ in pairs]
-    if len(names) != len(set(names)):
-        return "a field stands twice"
-    if missing := _FIELDS.difference(names):
-        return f"the field {min(missing)} is missing"
-    if unknown := set(names) - _FIELDS:
-        return f"it has {len(unknown)} unknown fields"
-    for name, value in pairs:
-        if type(value) is not (int if name in _INTEGERS else str):
-            return f"the field {name} has the wrong type"
-    return "it is not written the way the console writes records"
-
-
-class _Pairs(list[tuple[str, object]]):
-    """The fields of a JSON object as they stand there, doubles included."""
