@@ -121,6 +121,11 @@ class Engine:
         if self._writer is not None:
             await self._writer
 
+    @property
+    def serving(self) -> bool:
+        """Whether commands are taken now."""
+        return self._writer is not None and not self._writer.done() and not self._closing
+
     async def submit(self, command: Command) -> Outcome:
         """Return the command's outcome once it is durable; raise Fault when it cannot be."""
         if self._closing:
