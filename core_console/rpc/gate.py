@@ -9,7 +9,7 @@ import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 from urllib.parse import unquote
 
 import grpc
@@ -38,8 +38,12 @@ _ID_FIELDS = ("playbook_id", "id", "run_id", "step_id")
 
 _FRAMES_LOGGED = 8
 
+if TYPE_CHECKING:  # it is generic for the type checker alone
+    Handler = grpc.RpcMethodHandler[Any, Any]
+else:
+    Handler = grpc.RpcMethodHandler
+
 Context = grpc.aio.ServicerContext[Any, Any]
-Handler = grpc.RpcMethodHandler[Any, Any]
 Perform = Callable[[Any, Context], Awaitable[Message | None]]
 
 
