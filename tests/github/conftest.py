@@ -47,7 +47,7 @@ class Shell:
         env_file.write_text("")
         waits = self.folder / "waits"
         waits.write_text("")
-        env: dict[str, str | None] = {
+        given: dict[str, str | None] = {
             "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}",
             "WAITS": str(waits),
             "TMPDIR": str(self.folder / "tmp"),
@@ -60,7 +60,8 @@ class Shell:
             "CORE_CONSOLE_HTTP_URL": self.url,
             "AGENT_OUTCOME": "success",
             "AGENT_JOB_RESULT": "success",
-        } | variables
+        }
+        env = given | variables
         done = subprocess.run(
             ("bash", str(SCRIPTS / script), *arguments),
             env={name: value for name, value in env.items() if value is not None},

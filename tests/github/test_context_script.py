@@ -14,37 +14,24 @@ def test_a_good_payload_is_exported(shell: Shell) -> None:
     ]
 
 
-@pytest.mark.parametrize("depth", [0, 1, 2, 3])
-def test_every_depth_from_0_to_3_is_accepted(shell: Shell, depth: int) -> None:
+@pytest.mark.parametrize("depth", [0, 3])
+def test_a_depth_from_0_to_3_is_accepted(shell: Shell, depth: int) -> None:
     shell.event = {"client_payload": PAYLOAD | {"chain_depth": depth}}
     assert f"PLAYBOOK_CHAIN_DEPTH={depth}\n" in shell.run("playbook-context.sh", "datagov").env_file
 
 
-@pytest.mark.parametrize("field", ["playbook_id", "run_id", "step_id"])
+BAD_IDS = [
+    *("", ".", "..", "a" * 65, "a b", "a/b", "a=b", "$(touch hacked)", "`id`", "é", "a\u202eb"),
+    *("a\nPATH=/tmp", "a\n", "\na", "a\r", "a\u0000b", 7, None, True, ["a"], {"a": "b"}),
+]
+
+
 @pytest.mark.parametrize(
-    "value",
+    ("field", "value"),
     [
-        "",
-        ".",
-        "..",
-        "a" * 65,
-        "a b",
-        "a/b",
-        "a=b",
-        "$(touch hacked)",
-        "`id`",
-        "a\nPATH=/tmp",
-        "a\n",
-        "\na",
-        "a\r",
-        "a\u0000b",
-        "é",
-        "a\u202eb",
-        7,
-        None,
-        True,
-        ["a"],
-        {"a": "b"},
+        *(("step_id", value) for value in BAD_IDS),
+        *(("run_id", value) for value in ("a\n", "..", 7)),
+        *(("playbook_id", value) for value in ("a\n", "..", 7)),
     ],
 )
 def test_an_id_that_is_no_id_exports_nothing(shell: Shell, field: str, value: object) -> None:

@@ -34,7 +34,10 @@ def test_a_report_holds_exactly_the_six_fields(shell: Shell, console: LocalServe
     }
 
 
-@pytest.mark.parametrize(("outcome", "job"), list(product([*ORDER, "", "strange"], repeat=2)))
+@pytest.mark.parametrize(
+    ("outcome", "job"),
+    [*product(ORDER, ORDER), ("", "success"), ("success", ""), ("odd", "success"), ("", "")],
+)
 def test_the_worse_of_outcome_and_job_is_reported(
     shell: Shell, console: LocalServer, outcome: str, job: str
 ) -> None:
@@ -69,7 +72,7 @@ def test_findings_that_were_not_delivered_make_it_a_failure(
     assert console.asked[0].json()["conclusion"] == conclusion
 
 
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 405, 409, 413, 415, 422])
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 413])
 def test_a_refusal_is_logged_and_not_retried(
     shell: Shell, console: LocalServer, status: int
 ) -> None:
@@ -80,14 +83,14 @@ def test_a_refusal_is_logged_and_not_retried(
     assert "NOT delivered" in text
 
 
-@pytest.mark.parametrize("status", [301, 302, 307, 308])
+@pytest.mark.parametrize("status", [301, 307])
 def test_a_redirect_is_not_followed(shell: Shell, console: LocalServer, status: int) -> None:
     console.answer = lambda _: Answer(status, {}, {"Location": f"{console.url}/elsewhere"})
     code, _, waits = report(shell)
     assert (code, waits, len(console.asked)) == (1, [], 1)
 
 
-@pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
+@pytest.mark.parametrize("status", [429, 500, 503])
 def test_a_busy_console_is_tried_again(
     shell: Shell, console: LocalServer, in_turn: InTurn, status: int
 ) -> None:
@@ -157,7 +160,9 @@ def test_a_duplicate_is_a_success(shell: Shell, console: LocalServer) -> None:
     assert "had it already" in text
 
 
-@pytest.mark.parametrize("body", [b"<html>", b"", {}, {"accepted": False}, {"accepted": "true"}, []])
+@pytest.mark.parametrize(
+    "body", [b"<html>", b"", {}, {"accepted": False}, {"accepted": "true"}, []]
+)
 def test_a_200_that_is_not_the_consoles_is_a_failure(
     shell: Shell, console: LocalServer, body: object
 ) -> None:
@@ -213,7 +218,9 @@ def test_a_token_of_4096_characters_is_sent(shell: Shell, console: LocalServer) 
 def test_the_token_is_in_no_argument(shell: Shell) -> None:
     curl = shutil.which("curl")
     spy = shell.folder / "bin" / "curl"
-    spy.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" >>"{shell.folder}/arguments"\nexec {curl} "$@"\n')
+    spy.write_text(
+        f'#!/bin/sh\nprintf "%s\\n" "$@" >>"{shell.folder}/arguments"\nexec {curl} "$@"\n'
+    )
     spy.chmod(0o755)
     assert report(shell)[0] == 0
     arguments = (shell.folder / "arguments").read_text()
