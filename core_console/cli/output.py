@@ -62,7 +62,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         grid.add_column(Text(column), overflow="fold")
     for row in rows:
         grid.add_row(*(Text(printable(cell)) for cell in row))
-    terminal().print(grid)
+    _print(grid)
 
 
 def facts(pairs: Iterable[tuple[str, str]]) -> None:
@@ -73,7 +73,16 @@ def facts(pairs: Iterable[tuple[str, str]]) -> None:
     for name, value in pairs:
         if value:
             grid.add_row(Text(name), Text(printable(value)))
-    terminal().print(grid)
+    _print(grid)
+
+
+def _print(grid: Table) -> None:
+    """Print a grid without the blanks that fill its last column."""
+    console = terminal()
+    with console.capture() as captured:
+        console.print(grid)
+    for line in captured.get().splitlines():
+        click.echo(line.rstrip())
 
 
 def say(sentence: str) -> None:

@@ -191,6 +191,7 @@ def figure(found: Figure) -> str:
 def show_playbook(found: pb.Playbook) -> None:
     """Print one playbook whole."""
     facts(_facts(found))
+    say("")
     table(
         ("STEP", "KIND", "ACTION", "TITLE"),
         (
@@ -199,6 +200,7 @@ def show_playbook(found: pb.Playbook) -> None:
         ),
     )
     if found.triggers:
+        say("")
         table(
             ("TRIGGER", "FIRES", "COOLDOWN"),
             (

@@ -247,6 +247,7 @@ def show_run(found: pb.Run) -> None:
             ("detail", found.detail),
         )
     )
+    say("")
     table(
         ("STEP", "ACTION", "STATUS", "CALL", "UNTIL", "FINISHED", "DECIDED BY", "DETAIL"),
         (

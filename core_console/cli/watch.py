@@ -7,6 +7,7 @@ else gets one plain line per change.
 from contextlib import nullcontext
 
 from rich.status import Status
+from rich.text import Text
 from runink.core.atlas.v1 import playbook_pb2 as pb
 
 from core_console.cli.client import Connection
@@ -99,7 +100,7 @@ class Watch:
     def _tell(self, run: pb.Run, moving: Status | None) -> None:
         line = progress(run)
         if moving is not None:
-            moving.update(line)
+            moving.update(Text(line))  # a plain str would be read as markup
         elif line != self._last:
             self._screen.print(line)
         self._last = line

@@ -332,7 +332,7 @@ def test_nothing_is_folded_or_cut_in_a_pipe(console: LaidDownConsole, ask: Cli) 
     console.lay_down("ListRuns", pb.ListRunsResponse(runs=[run]))
     lines = ask("run", "list").stdout.splitlines()
     assert len(lines) == 2
-    assert lines[1].rstrip().endswith("end")
+    assert lines[1].endswith("end")
 
 
 def refused(code: grpc.StatusCode, sentence: str, **fields: str) -> Status:

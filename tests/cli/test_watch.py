@@ -1,13 +1,16 @@
 """Following a run: until it ends, through a restart of the console, and never for ever."""
 
+import io
 import json
 from collections.abc import Callable
 
 import grpc
 import pytest
 from click.testing import Result
+from rich.console import Console
 from runink.core.atlas.v1 import playbook_pb2 as pb
 
+from core_console.cli import watch
 from core_console.cli.failure import Exit
 from core_console.clock import SystemClock
 from tests.cli.conftest import LaidDownConsole
@@ -101,3 +104,20 @@ def test_following_ends_when_the_patience_does(console: LaidDownConsole, ask: Cl
     assert result.exit_code == Exit.REFUSED
     assert result.stderr.startswith("not ended yet: PBR-1 WAITING_AGENT")
     assert len(console.requests) == 4
+
+
+def test_on_a_terminal_the_line_moves_and_reads_no_markup(
+    console: LaidDownConsole, ask: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screen = io.StringIO()
+    monkeypatch.setattr(
+        watch, "terminal", lambda **_: Console(file=screen, force_terminal=True, width=200)
+    )
+    waiting = run_at(
+        pb.RUN_STATUS_WAITING_AGENT, pb.STEP_RUN_STATUS_WAITING_AGENT, "[/red][blink]\x1b[5mhello"
+    )
+    console.lay_down("GetRun", waiting, waiting, DONE)
+    result = ask("run", "watch", "PBR-1")
+    assert result.exit_code == Exit.OK
+    assert "at detect: [/red][blink][5mhello" in screen.getvalue()
+    assert "WAITING_AGENT" not in result.stdout
