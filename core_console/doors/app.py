@@ -26,7 +26,8 @@ def build(
 ) -> Starlette:
     """Return the application; `serving` says cheaply whether the console takes work now.
 
-    `run_url_prefix` returns `<server>/<org>/<agents repo>/actions/runs/`.
+    `run_url_prefix` returns `<server>/<org>/<agents repo>/actions/runs/`; a Fault of it, while
+    the organisation is not known yet, is answered as 503.
     """
     reports = StepReports(console=console, gate=gate, run_url_prefix=run_url_prefix)
     app = Starlette(

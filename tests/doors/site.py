@@ -268,12 +268,13 @@ def application(
     body_s: float = 10,
     serving: bool = True,
     audit: AuditDoors | None = None,
+    run_url_prefix: Callable[[], str] = lambda: URL,
 ) -> Starlette:
     return app.build(
         console=engine,
         gate=Gate(github=bearers, refusals=refusals, clock=ManualClock(), body_s=body_s),
         audit=audit or audit_doors(),
-        run_url_prefix=lambda: URL,
+        run_url_prefix=run_url_prefix,
         serving=lambda: serving,
     )
 

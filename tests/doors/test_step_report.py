@@ -8,7 +8,17 @@ from core_console.decide.outcome import Code, Refused
 from core_console.model.audit import Outcome
 from core_console.ports import Fault, ReporterVerdict, Standing
 from tests.builders import NOW
-from tests.doors.site import BEARER, REPORT, URL, Site
+from tests.doors.site import (
+    BEARER,
+    REPORT,
+    URL,
+    Bearers,
+    Book,
+    Engine,
+    Site,
+    application,
+    listening,
+)
 
 
 async def test_a_report_that_is_awaited_is_accepted(door: Site) -> None:
@@ -215,6 +225,18 @@ async def test_a_fault_is_an_honest_503(door: Site, fault: Fault, wait: str) -> 
 
     assert (answer.status, answer.error) == (503, "the store cannot be read")
     assert answer.headers["retry-after"] == wait
+
+
+async def test_an_organisation_that_is_not_known_yet_is_503() -> None:
+    def unknown() -> str:
+        raise Fault("GitHub could not be reached")
+
+    asgi = application(Engine(), Bearers(), Book(), run_url_prefix=unknown)
+    async with listening(asgi) as (port, _):
+        answer = await Site(port, Engine(), Bearers(), Book()).post()
+
+        assert (answer.status, answer.error) == (503, "GitHub could not be reached")
+        assert answer.headers["retry-after"] == "5"
 
 
 async def test_a_refusal_is_recorded_with_who_and_what(door: Site) -> None:
