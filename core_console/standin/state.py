@@ -6,7 +6,7 @@ answer looks like.
 
 import secrets
 import string
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -127,16 +127,18 @@ class App:
         return f"{self.slug}[bot]"
 
 
-def _ignore(event: DispatchEvent) -> None:
+# Called once for each accepted dispatch, before it is answered.
+OnDispatch = Callable[[DispatchEvent], Awaitable[None]]
+
+
+async def _ignore(event: DispatchEvent) -> None:
     """Take an accepted dispatch to a repository without a workflow: nothing happens."""
 
 
 class World:
     """Everything that the API answers from; changed by requests and by the control endpoint."""
 
-    def __init__(
-        self, clock: Clock, app: App, *, on_dispatch: Callable[[DispatchEvent], None] = _ignore
-    ) -> None:
+    def __init__(self, clock: Clock, app: App, *, on_dispatch: OnDispatch = _ignore) -> None:
         self.clock = clock
         self.app = app
         self.on_dispatch = on_dispatch
@@ -246,10 +248,10 @@ class World:
         self.tokens[text] = token
         return text
 
-    def accept_dispatch(self, event: DispatchEvent) -> None:
+    async def accept_dispatch(self, event: DispatchEvent) -> None:
         """Record an accepted dispatch and hand it on."""
         self.dispatches.append(event)
-        self.on_dispatch(event)
+        await self.on_dispatch(event)
 
 
 def _token_text(app_id: int, shape: TokenFormat) -> str:

@@ -1,13 +1,15 @@
 """The real client against the real stand-in, in one process, with a clock that never waits."""
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cache
 
 import httpx
+import uvicorn
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
@@ -25,7 +27,7 @@ from core_console.standin.api import Connections, build_api
 from core_console.standin.api_control import Control
 from core_console.standin.faults import Endpoint, Plan, Plans, Trouble
 from core_console.standin.server import address_of, build_server, listening
-from core_console.standin.state import App, DispatchEvent, Installation, Repository, World
+from core_console.standin.state import App, Installation, Repository, World
 from tests.fakes import NOON
 
 ORG = "runink-demo"
@@ -83,14 +85,14 @@ class Site:
     clients: list[GitHubApp] = field(default_factory=list)
 
     def settings(self, **changes: object) -> GitHubSettings:
-        given = GitHubSettings(
-            app_id=str(self.world.app.id),
-            private_key=key_pair()[0],
-            org=ORG,
-            agents_repo=AGENTS_REPO,
-            api_url=self.url,
-        )
-        return replace(given, **changes)  # type: ignore[arg-type] # any field, by name
+        given: dict[str, object] = {
+            "app_id": str(self.world.app.id),
+            "private_key": key_pair()[0],
+            "org": ORG,
+            "agents_repo": AGENTS_REPO,
+            "api_url": self.url,
+        }
+        return GitHubSettings(**(given | changes))  # type: ignore[arg-type] # any field, by name
 
     def client(self, clock: Clock | None = None, **changes: object) -> GitHubApp:
         made = GitHubApp(self.settings(**changes), clock or self.clock, timeouts=TIMEOUTS)
@@ -114,10 +116,25 @@ class Site:
         return [f"Bearer {text}"]
 
 
-def new_world(clock: Clock, taken: list[DispatchEvent]) -> World:
+def new_world(clock: Clock) -> World:
     """Return a world with the App, and nothing else."""
-    app = App(4711, "Iv23liStandin", "runink-core", 9_001, key_pair()[1])
-    return World(clock, app, on_dispatch=taken.append)
+    return World(clock, App(4711, "Iv23liStandin", "runink-core", 9_001, key_pair()[1]))
+
+
+async def start(server: uvicorn.Server, listener: socket.socket) -> None:
+    """Start serving in this loop, without the pauses that a process's server makes."""
+    server.config.load()
+    server.lifespan = server.config.lifespan_class(server.config)
+    await server.startup(sockets=[listener])
+
+
+async def stop(server: uvicorn.Server, connections: Connections) -> None:
+    """End serving: what is still connected is cut."""
+    for one in server.servers:
+        one.close()
+    for transport in list(connections.values()):
+        transport.abort()
+    await asyncio.gather(*server.server_state.tasks)
 
 
 @asynccontextmanager
@@ -125,20 +142,19 @@ async def serving() -> AsyncIterator[Site]:
     """Serve a fresh world on a loopback port until the block ends."""
     clock, plans = HastyClock(), Plans()
     connections: Connections = {}
-    world = new_world(clock, [])
+    world = new_world(clock)
     installation = world.add_installation(ORG)
     repository = world.add_repository(installation, AGENTS_REPO, issues={1})
     listener = listening(0)
     site = Site(address_of(listener), clock, world, plans, installation, repository)
     server = build_server(build_api(world, plans, connections, Control()), connections)
-    task = asyncio.create_task(server.serve(sockets=[listener]))
+    await start(server, listener)
     try:
         yield site
     finally:
         for client in site.clients:
             await client.aclose()
-        server.should_exit = True
-        await task
+        await stop(server, connections)
         listener.close()
 
 
