@@ -48,8 +48,8 @@ def _stage(folder: Path, screen: Screen) -> Iterator[Stage]:
     key = _app_key(folder)
     grpc, http = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
     arguments = (
-        *("core_console.standin", "--port", "0", "--app-key", str(key), "--org", ORG),
-        *("--agents-repo", AGENTS_REPO, "--console-url", f"http://{http}"),
+        *("core_console.standin", "--port", "0", "--app-id", APP_ID, "--app-key", str(key)),
+        *("--org", ORG, "--agents-repo", AGENTS_REPO, "--console-url", f"http://{http}"),
         *("--state-dir", str(folder / "github")),
     )
     with server("stand-in for GitHub", arguments, environment(), folder) as ready:

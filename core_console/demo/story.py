@@ -14,7 +14,6 @@ from typing import Any
 
 import httpx
 from rich.console import Console as Screen
-from rich.table import Table
 
 from core_console.demo.processes import DemoError, Done, command, environment
 
@@ -123,7 +122,7 @@ def _agent_reports(stage: Stage, run_id: str) -> None:
     dispatches = [each for each in stage.happened("dispatches") if run_id in json.dumps(each)]
     _must(len(dispatches) == 1, f"GitHub saw {len(dispatches)} dispatches, not one")
     stage.say("GitHub ran the shipped datagov workflow, and its script reported through the door:")
-    stage.screen.print(f"    {step['conclusion']}: {step['detail'] or step['githubRunUrl']}")
+    stage.screen.print(f"    {step['conclusion']}: {step.get('detail') or step['githubRunUrl']}")
 
 
 def _approve(stage: Stage, run_id: str) -> None:
@@ -135,7 +134,9 @@ def _approve(stage: Stage, run_id: str) -> None:
 
 def _comment_lands(stage: Stage, run_id: str) -> None:
     run = _await(stage, run_id, lambda run: bool(run.get("finishedAt")), "the end of the run")
-    _must(run["status"] == "RUN_STATUS_SUCCEEDED", f"the run is {run['status']}: {run['detail']}")
+    _must(
+        run["status"] == "RUN_STATUS_SUCCEEDED", f"the run is {run['status']}: {run.get('detail')}"
+    )
     comments = [each for each in stage.happened("comments") if run_id in json.dumps(each)]
     _must(len(comments) == 1, f"GitHub holds {len(comments)} comments of this run, not one")
     stage.say(f"one comment landed on the issue, and {run_id} is SUCCEEDED")
@@ -146,11 +147,12 @@ def _decisions(stage: Stage) -> None:
     words = {each["decision"] for each in decisions}
     expected = {"created", "activated", "run started", "dispatched", "reported", "approved"}
     _must(expected <= words, f"the decision log lacks {', '.join(sorted(expected - words))}")
-    table = Table("seq", "actor", "decision", "outcome", "sentence", title="Decision log")
+    stage.screen.print("\n[bold]The decision log[/]")
     for each in reversed(decisions):
         outcome = each["outcome"].removeprefix("AUDIT_OUTCOME_")
-        table.add_row(each["auditSeq"], each["actor"], each["decision"], outcome, each["sentence"])
-    stage.screen.print(table)
+        line = f"{each['auditSeq']:>4}  {each['decision']:<12} {outcome:<8} {each['sentence']}"
+        stage.screen.print(line, markup=False)
+    stage.screen.print()
 
 
 def _chain_holds(stage: Stage) -> None:
