@@ -17,6 +17,7 @@ from runink.core.atlas.v1 import playbook_pb2 as pb
 
 from core_console.cli.client import target_of
 from core_console.cli.failure import Exit, Failed
+from core_console.cli.specfile import parse_playbook
 from tests.cli.conftest import LaidDownConsole
 
 Cli = Callable[..., Result]
@@ -303,6 +304,43 @@ def test_times_are_shown_in_utc_and_names_in_short(console: LaidDownConsole, ask
     assert "dispatch datagov, 60 min" in shown
     assert "no run has finished" in shown
     assert "PLAYBOOK_STATUS" not in shown
+
+
+def test_every_action_and_trigger_is_told_in_words(console: LaidDownConsole, ask: Cli) -> None:
+    found = parse_playbook(
+        """
+        steps:
+        - {id: a, capex_scan: {}}
+        - {id: b, capex_scan: {compare_to_first_scan: true}}
+        - {id: c, notify: {repo: governance, issue: 7}}
+        - {id: d, require_approval: {approver: second@example.com, timeout_hours: 1}}
+        - {id: e}
+        triggers:
+        - {id: f, manual: {}}
+        - {id: g, schedule: {cron: "5 2 * * *"}, cooldown_minutes: 90}
+        - {id: h, agent_event: {agent: recon, event: recon.reported}}
+        - {id: i, capex_event: {conditions: [{attribute: high, op: GT, value: 3}]}}
+        - {id: j}
+        """,
+        source="here",
+    )
+    found.activated_by, found.activated_revision = "second@example.com", 3
+    found.success_rate.value = 0.25
+    console.lay_down("GetPlaybook", pb.GetPlaybookResponse(playbook=found))
+    shown = ask("playbook", "get", "PB-1").stdout
+    for words in (
+        "scan and compare",
+        "comment on governance#7",
+        "approval by second@example.com, 1 h",
+        "by hand",
+        "at 5 2 * * * UTC",
+        "90 min",
+        "on recon recon.reported",
+        "on a CapEx ingest where high GT 3",
+        "revision 3, by second@example.com",
+        "25%",
+    ):
+        assert words in shown
 
 
 def test_a_value_that_this_version_does_not_know_is_shown_by_number(

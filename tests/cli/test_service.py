@@ -141,6 +141,19 @@ def test_bad_settings_stop_serve_with_one_line_per_fault(local: Cli) -> None:
     assert [line.split()[0] for line in faults] == ["CONSOLE_GRPC_ADDR", "CONSOLE_TICK_SECONDS"]
 
 
+def test_serve_does_not_start_on_a_corrupt_document_and_leaves_it_alone(
+    local: Cli, tmp_path: Path
+) -> None:
+    document = tmp_path / "var/lib/atlas-playbooks"
+    document.parent.mkdir(parents=True)
+    document.write_bytes(b"garbage")
+    result = local("serve", CONSOLE_GRPC_ADDR="127.0.0.1:0", CONSOLE_HTTP_ADDR="127.0.0.1:0")
+    assert result.exit_code == Exit.REFUSED
+    assert len(result.stderr.splitlines()) == 1
+    assert str(tmp_path) not in result.stderr
+    assert document.read_bytes() == b"garbage"
+
+
 def test_an_exported_log_is_verified_without_a_console(local: Cli, tmp_path: Path) -> None:
     local("init")
     local("token", "--email", "author@example.com")
