@@ -169,16 +169,27 @@ class _Export:
     def read(self, _size: int, /) -> bytes:
         """Return the next lines, none at the end; called from a thread."""
         count = min(_PIECE, self._last_seq - self._next_seq + 1)
-        if count < 1 or self.closed or self.fault is not None:
-            return b""
+        lines: list[bytes] = []
+        while count > 0 and not (lines or self.closed or self._blocked()):
+            lines = self._lines(count)
+            count //= 2
+        self._next_seq += len(lines)
+        return b"".join(line + b"\n" for line in lines)
+
+    def _blocked(self) -> bool:
+        return self.fault is not None and self.fault.retryable
+
+    def _lines(self, count: int) -> list[bytes]:
+        """Return the next lines; when they cannot be read, `fault` says why."""
         reading = self._log.read(self._next_seq, count)
         try:
             lines = asyncio.run_coroutine_threadsafe(reading, self._loop).result()
         except Fault as fault:
             self.fault = fault
-            return b""
-        self._next_seq += len(lines)
-        return b"".join(line + b"\n" for line in lines)
+            return []
+        gone = Fault("the log became shorter meanwhile", retryable=False)
+        self.fault = None if lines else gone
+        return lines
 
 
 def _micros(record: AuditRecord) -> str:

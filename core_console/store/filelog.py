@@ -51,6 +51,7 @@ class FileLog:
         self._lock = path.with_name(path.name + ".lock")
         self._worker = Worker("log")
         self._tail: _Tail | None = None
+        self._next = (1, 0)
 
     async def last_seq(self) -> int:
         """Return the number of the last line, 0 when there is none.
@@ -153,10 +154,14 @@ class FileLog:
             count = min(count, tail.seq - first_seq + 1)
             if first_seq < 1 or count < 1:
                 return []
-            offset = find_line(descriptor, first_seq, tail.size)
+            known_seq, offset = self._next
+            if first_seq != known_seq:
+                offset = find_line(descriptor, first_seq, tail.size)
             lines = _lines_from(descriptor, offset, tail.size, count)
         if len(lines) < count or seq_of(lines[0]) != first_seq:
             raise CorruptStore("the log's lines are not numbered without a gap")
+        # Whoever reads on needs no search, and a line that is damaged elsewhere does not matter.
+        self._next = (first_seq + count, offset + sum(map(len, lines)) + count)
         return lines
 
     @contextmanager
