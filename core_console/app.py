@@ -90,7 +90,7 @@ class Console:
             clock=self.clock,
             ids=self.ids,
             interval_s=settings.tick_s,
-            chores=(self.refusals.flush,),
+            chores=(self.refusals.flush, self.learn_organisation),
         )
 
     def listener(self) -> rpc_server.Listener:

@@ -15,15 +15,16 @@ class Organisation:
     def __init__(self, settings: GitHubSettings, github: GitHubApp) -> None:
         self._settings = settings
         self._github = github
-        self._login = settings.org
+        self._login = ""
 
     async def learn(self) -> None:
-        """Ask GitHub once.
+        """Ask GitHub unless it has answered before; its spelling of the name counts.
 
         Raises:
             Fault: it cannot be asked now (retryable), or the settings do not fit (not retryable).
         """
-        self._login = await self._github.resolve()
+        if not self._login:
+            self._login = await self._github.resolve()
 
     def run_url_prefix(self) -> str:
         """Return how every run's address in the agents repository begins.
