@@ -158,4 +158,4 @@ def demo(context: click.Context, *, keep: bool) -> None:
     """
     # Nothing but this command may know the demo, and the service must not load it.
     scenario = importlib.import_module("core_console.demo.run")
-    context.exit(scenario.run_demo(keep))
+    context.exit(scenario.run_demo(keep=keep))
