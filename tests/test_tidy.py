@@ -1,5 +1,6 @@
 """Every file of the project keeps the rules of `tests/tidy.py`, and every rule can fail."""
 
+import re
 import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
@@ -12,6 +13,8 @@ from tests.tidy import Source
 
 ROOT = Path(__file__).resolve().parent.parent
 GENERATED = PurePosixPath("proto/python")
+UNDECODED = re.compile("[\ud800-\udfff]")
+PICTURES = {".ico", ".png", ".woff2"}
 # Made by a tool; a hash in it may spell anything.
 LOCKS = {PurePosixPath("package-lock.json")}
 
@@ -33,7 +36,6 @@ SOURCE_RULES: tuple[SourceRule, ...] = (
     tidy.sleeps,
     tidy.unexcused,
     tidy.skipped_silently,
-    tidy.proves_nothing,
 )
 TextRule = Callable[[PurePosixPath, str], Iterator[str]]
 TEXT_RULES: tuple[TextRule, ...] = (tidy.names_a_host_or_a_machine, tidy.unfinished)
@@ -50,12 +52,11 @@ def project_files() -> tuple[PurePosixPath, ...]:
 
 @cache
 def texts() -> dict[PurePosixPath, str]:
-    """Read every text file; the project holds no other kind but pictures."""
-    pictures = {".png", ".ico", ".woff2"}
+    """Read every text file; what is none is read as far as it goes, and told below."""
     return {
-        path: (ROOT / path).read_text(encoding="utf-8")
+        path: (ROOT / path).read_text(encoding="utf-8", errors="surrogateescape")
         for path in project_files()
-        if path.suffix not in pictures
+        if path.suffix not in PICTURES
     }
 
 
@@ -85,6 +86,10 @@ def test_there_is_something_to_judge() -> None:
     assert not any(path.startswith("proto/") for path in written)
 
 
+def test_every_file_is_text_or_a_picture() -> None:
+    none_of(f"{path}: is not UTF-8" for path, text in texts().items() if UNDECODED.search(text))
+
+
 @pytest.mark.parametrize("rule", SOURCE_RULES, ids=lambda rule: rule.__name__)
 def test_every_source_keeps(rule: SourceRule) -> None:
     none_of(complaint for found in sources() for complaint in rule(found))
@@ -94,6 +99,12 @@ def test_every_source_keeps(rule: SourceRule) -> None:
 def test_every_text_keeps(rule: TextRule) -> None:
     written = texts().keys() - {path for path in texts() if GENERATED in path.parents}
     none_of(said for path in sorted(written - LOCKS) for said in rule(path, texts()[path]))
+
+
+def test_every_test_can_fail() -> None:
+    tests = [found for found in sources() if found.path.parts[0] == "tests"]
+    shared = tidy.asserting(found for found in tests if not found.path.name.startswith("test_"))
+    none_of(said for found in tests for said in tidy.proves_nothing(found, shared))
 
 
 def test_no_lock_names_where_packages_come_from() -> None:
@@ -273,10 +284,14 @@ def test_cleaning_up_and_raising_on_is_no_catch() -> None:
         ("def g(x): assert x\ndef f(): g(1)\ndef test_x(): f()", True),
         ("def g(x): return x\ndef f(): g(1)\ndef test_x(): f()", False),
         ("def test_x(): ...", False),
+        ("def test_x(): shared.holds(1)", True),
+        ("class TestX:\n    def test_x(self): f()", False),
     ],
 )
 def test_a_test_that_cannot_fail_is_found(text: str, *, proves: bool) -> None:
-    assert (list(tidy.proves_nothing(source(text, "tests/test_x.py"))) == []) is proves
+    shared = tidy.asserting([source("def holds(x): assert x", "tests/shared.py")])
+    found = list(tidy.proves_nothing(source(text, "tests/test_x.py"), shared))
+    assert (found == []) is proves
 
 
 def test_a_named_catch_is_no_broad_one() -> None:
