@@ -25,6 +25,8 @@ class Word(StrEnum):
     DELETED = "deleted"
     RUN_STARTED = "run started"
     DISPATCHED = "dispatched"
+    NOTIFIED = "notified"
+    SCANNED = "scanned"
     REPORTED = "reported"
     APPROVED = "approved"
     REJECTED = "rejected"
@@ -52,6 +54,8 @@ _WORDS = {
     "atlas.playbooks.run.cancel": Word.CANCELLED,
     "atlas.playbooks.run.end": Word.RUN_ENDED,
     "atlas.playbooks.dispatch": Word.DISPATCHED,
+    "atlas.playbooks.notify": Word.NOTIFIED,
+    "atlas.playbooks.scan": Word.SCANNED,
     "atlas.playbooks.report": Word.REPORTED,
     "atlas.playbooks.timeout": Word.TIMED_OUT,
     "atlas.playbooks.expire": Word.EXPIRED,

@@ -67,7 +67,9 @@ class AuditRecord(_message.Message):
     seq: _builtins.int
     """1 for the first record, then without a gap. Order is `seq`."""
     actor: _builtins.str
-    """An e-mail, `agent:<name>`, `system:ticker` or `system:engine`."""
+    """An e-mail, `agent:<name>`, `system:ticker`, `system:engine`, `os:<user>` for
+    what was done with the root's own key, or `anonymous`.
+    """
     action: _builtins.str
     """What was attempted, such as `atlas.playbooks.activate`."""
     target: _builtins.str

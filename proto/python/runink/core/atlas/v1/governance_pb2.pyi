@@ -44,8 +44,9 @@ class Decision(_message.Message):
     actor: _builtins.str
     decision: _builtins.str
     """What happened: created, edited, activated, paused, resumed, deleted, run
-    started, dispatched, reported, approved, rejected, cancelled, timed out,
-    expired, run ended, or skipped by guard.
+    started, dispatched, notified, scanned, reported, approved, rejected,
+    decided (an attempt that was denied), cancelled, timed out, expired, run
+    ended, or skipped by guard.
     """
     outcome: _audit_pb2.AuditOutcome.ValueType
     playbook_id: _builtins.str
