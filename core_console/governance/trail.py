@@ -30,6 +30,9 @@ and its token goes on from there."""
 _PIECE = 256
 """Records a read; between two reads everybody else gets a turn."""
 
+_READ_S = 30.0
+"""A store that takes longer for a piece does not answer; no thread waits for it for ever."""
+
 _TOKEN_BYTES = 18
 _SEQ_BYTES = 8
 
@@ -181,9 +184,15 @@ class _Export:
 
     def _lines(self, count: int) -> list[bytes]:
         """Return the next lines; when they cannot be read, `fault` says why."""
-        reading = self._log.read(self._next_seq, count)
+        reading = asyncio.run_coroutine_threadsafe(
+            self._log.read(self._next_seq, count), self._loop
+        )
         try:
-            lines = asyncio.run_coroutine_threadsafe(reading, self._loop).result()
+            lines = reading.result(_READ_S)
+        except TimeoutError:
+            reading.cancel()
+            self.fault = Fault("the audit log does not answer")
+            return []
         except Fault as fault:
             self.fault = fault
             return []

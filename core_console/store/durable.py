@@ -122,9 +122,12 @@ def opened(path: Path, flags: int) -> Iterator[int]:
 def read_at(descriptor: int, offset: int, size: int) -> bytes:
     """Return `size` bytes from `offset` on, fewer only when the file ends before."""
     data = os.pread(descriptor, size, offset)
-    if len(data) == size or not data:
-        return data
-    return data + read_at(descriptor, offset + len(data), size - len(data))
+    while 0 < len(data) < size:
+        more = os.pread(descriptor, size - len(data), offset + len(data))
+        if not more:
+            break
+        data += more
+    return data
 
 
 def write_all(descriptor: int, data: bytes) -> None:

@@ -317,6 +317,14 @@ async def test_a_record_that_does_not_follow_is_a_fault_and_nothing_is_added() -
     assert len(log.lines) == 2
 
 
+async def test_a_record_with_another_number_than_its_place_is_a_fault() -> None:
+    log, other = MemoryLog(), MemoryLog()
+    await chain_on(other).add([entry("one"), entry("two")])
+    log.lines = [other.lines[1]]
+    with pytest.raises(Fault, match="record 1 of the audit log cannot be read"):
+        await chain_on(log).add([entry()])
+
+
 async def test_a_last_line_that_is_no_record_is_a_fault() -> None:
     log = MemoryLog()
     log.lines.append(b'{"seq": 1}')

@@ -1,5 +1,6 @@
 """The audit trail: newest first, exact filters, tokens that only fit their list, bounded work."""
 
+import asyncio
 import json
 from datetime import timedelta
 from pathlib import Path
@@ -243,3 +244,30 @@ async def test_a_log_that_cannot_be_read_to_its_end_is_never_called_intact() -> 
     log.fault = Fault("away for a moment")
     with pytest.raises(Fault, match="away"):
         await Trail(log).verify()
+
+
+async def test_a_store_that_does_not_answer_is_not_waited_for_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(trail_module, "_READ_S", 0.01)
+
+    class Silent(MemoryLog):
+        async def read(self, first_seq: int, count: int) -> list[bytes]:
+            await asyncio.Event().wait()
+            return await super().read(first_seq, count)
+
+    log = Silent()
+    log.lines = (await filled_log(3)).lines
+    with pytest.raises(Fault, match="does not answer"):
+        await Trail(log).verify()
+
+
+async def test_a_log_that_loses_its_end_while_it_is_verified_is_not_called_intact() -> None:
+    class Shrinking(MemoryLog):
+        async def last_seq(self) -> int:
+            return len(self.lines) + 5
+
+    log = Shrinking()
+    log.lines = (await filled_log(3)).lines
+    found = await Trail(log).verify()
+    assert (found.intact, found.records, found.first_bad_seq) == (False, 3, 4)

@@ -22,7 +22,7 @@ class SystemCalls:
     """`os`, counting its calls; call number `at` is struck before or after it was made.
 
     `torn` makes that call, if it is a write, write two thirds of its bytes before it is struck;
-    `bytes_max` is the most that any write takes.
+    `bytes_max` is the most that any write takes and any read gives.
     """
 
     def __init__(
@@ -53,6 +53,8 @@ class SystemCalls:
             after = self._after or name == "close"
             if name == "write" and self._bytes_max:
                 args = (args[0], args[1][: self._bytes_max])
+            if name == "pread" and self._bytes_max:
+                args = (args[0], min(args[1], self._bytes_max), args[2])
             if struck and self._torn and name == "write":
                 real(args[0], args[1][: len(args[1]) * 2 // 3])
             if struck and not after:

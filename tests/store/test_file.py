@@ -89,7 +89,7 @@ async def test_any_failing_call_is_a_fault_that_leaves_the_old_or_the_new_docume
     assert at > 12
 
 
-async def test_short_writes_are_completed(tmp_path: Path) -> None:
+async def test_short_writes_and_reads_are_completed(tmp_path: Path) -> None:
     put_in_place(SystemCalls(bytes_max=1_000))
     document = FileDocument(tmp_path / "document")
     version = await document.swap("", NEW)

@@ -165,6 +165,30 @@ async def test_a_gap_in_the_middle_is_found_out_and_not_read_over(tmp_path: Path
         await FileLog(path).read(70, 1)
 
 
+async def test_a_gap_far_from_the_end_is_found_out_too(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    texts = [line(seq, "x" * 1_000) for seq in range(1, 1_001) if not 300 <= seq < 700]
+    path.write_bytes(b"\n".join(texts) + b"\n")
+    with pytest.raises(CorruptStore, match="without a gap"):
+        await FileLog(path).read(500, 1)
+
+
+async def test_a_middle_without_line_ends_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(line(1) + b"\n" + b"x" * 10 * LINE_BYTES_MAX + b"\n" + line(3) + b"\n")
+    with pytest.raises(CorruptStore, match="longer than any"):
+        await FileLog(path).read(2, 1)
+
+
+async def test_short_writes_and_reads_are_completed(tmp_path: Path) -> None:
+    put_in_place(SystemCalls(bytes_max=700))
+    texts = [line(seq, "x" * 500) for seq in range(1, 600)]
+    await FileLog(tmp_path / "log").append(0, texts)
+    log = FileLog(tmp_path / "log")
+    assert await log.last_seq() == 599
+    assert await log.read(300, 20) == texts[299:319]
+
+
 async def test_one_read_is_bounded(tmp_path: Path) -> None:
     log = FileLog(tmp_path / "log")
     await log.append(0, [line(seq) for seq in range(1, 1_001)])
