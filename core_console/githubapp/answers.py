@@ -63,7 +63,7 @@ def read(answer: Answer, kind: type[_Read]) -> _Read:
     """
     try:
         return msgspec.json.decode(answer.body, type=kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise NotUnderstood from None
 
 

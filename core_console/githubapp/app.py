@@ -30,16 +30,19 @@ class GitHubApp:
         self._settings = settings
         self._clock = clock
         self._transport = Transport(timeouts)
+        # Apart, so that strangers' bearers can never keep a dispatch waiting for a connection.
+        self._bearer_transport = Transport(timeouts)
         self._app = AppCalls(settings, self._transport, clock)
         tokens = Tokens(self._app, clock)
         self._sender = Sender(self._transport, tokens, clock)
         self._diagnosis = Diagnosis(self._app, settings.agents_repo, clock)
-        verifier = Verifier(settings, self._transport, clock, app=self._app, tokens=tokens)
+        verifier = Verifier(settings, self._bearer_transport, clock, app=self._app, tokens=tokens)
         self._reporters = Reporters(verifier, clock)
 
     async def aclose(self) -> None:
         """End what is in flight and close the client."""
         await self._reporters.aclose()
+        await self._bearer_transport.aclose()
         await self._transport.aclose()
 
     async def resolve(self) -> str:

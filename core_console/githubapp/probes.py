@@ -120,7 +120,7 @@ def judge_viewer(found: int, bot_id: int) -> ReporterVerdict | None:
 def judge_page(
     answer: Answer, *, org_id: int, agents_repo: str, page: int, now: datetime
 ) -> ReporterVerdict | None:
-    """Return what a page of the bearer's repositories proves, None when the next must be read."""
+    """Return what a page of the bearer's repositories proves, None when there is a next to read."""
     if answer.status != HTTPStatus.OK:
         return not_ok(answer, now)
     try:
@@ -133,6 +133,13 @@ def judge_page(
         return foreign("the bearer is for another organisation")
     if any(one.name.lower() == agents_repo.lower() for one in found.repositories):
         return VALID
-    if page < PAGES_MAX and found.repositories and found.total_count > page * PAGE_SIZE:
+    if found.repositories and found.total_count > page * PAGE_SIZE:
         return None
-    return foreign(f"the bearer does not reach the agents repository {agents_repo}")
+    return out_of_reach(agents_repo)
+
+
+def out_of_reach(agents_repo: str) -> ReporterVerdict:
+    """Return the verdict on a bearer among whose repositories the agents repository is not."""
+    return foreign(
+        f"the bearer does not reach the agents repository {agents_repo}: mint it for that one"
+    )

@@ -14,6 +14,7 @@ from core_console.githubapp.probes import (
     VIEWER_BODY,
     judge_page,
     judge_viewer,
+    out_of_reach,
     unknown,
     viewer_id,
 )
@@ -98,7 +99,7 @@ class Verifier:
             )
             if verdict is not None:
                 return verdict
-        return unknown()
+        return out_of_reach(self._settings.agents_repo)
 
     async def _ask(
         self,

@@ -48,7 +48,7 @@ async def object_of(request: Request) -> dict[str, Any]:
         return {}
     try:
         found = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise Refusal(400, "Problems parsing JSON") from None
     if not isinstance(found, dict):
         raise _invalid(f"For 'links/0/schema', {json.dumps(found)[:80]} is not an object.")

@@ -17,13 +17,13 @@ from starlette.routing import Route
 
 from core_console.standin.api_answers import Refusal, answer, refused
 from core_console.standin.api_bodies import body_of
+from core_console.standin.api_tokens import TokenFormat
 from core_console.standin.faults import Plan, Plans
 from core_console.standin.state import (
     ACTIONS_BOT_ID,
     ACTIONS_BOT_LOGIN,
     Installation,
     Repository,
-    TokenFormat,
     World,
 )
 

@@ -1,20 +1,18 @@
 """What the stand-in knows: an App, accounts, installations, repositories, tokens, what it accepted.
 
-Owns the world behind the API and mints its tokens. Never speaks HTTP and never decides what an
+Owns the world behind the API. Never speaks HTTP and never decides what an
 answer looks like.
 """
 
-import secrets
-import string
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from enum import StrEnum
 from typing import Any
 
 from msgspec import Struct
 
 from core_console.ports import Clock
+from core_console.standin.api_tokens import TokenFormat, token_text
 
 # GitHub's own bot behind every workflow's GITHUB_TOKEN.
 ACTIONS_BOT_LOGIN = "github-actions[bot]"
@@ -52,13 +50,6 @@ class Call(Struct, frozen=True, gc=False):
     method: str
     path: str
     status: int
-
-
-class TokenFormat(StrEnum):
-    """The two shapes of an installation token that are in use."""
-
-    LONG = "long"
-    SHORT = "short"
 
 
 @dataclass(slots=True)
@@ -244,7 +235,7 @@ class World:
 
     def register(self, token: Token) -> str:
         """Make `token` live and return its text, in the format that is set."""
-        text = _token_text(self.app.id, self.token_format)
+        text = token_text(self.app.id, self.token_format)
         self.tokens[text] = token
         return text
 
@@ -252,12 +243,3 @@ class World:
         """Record an accepted dispatch and hand it on."""
         self.dispatches.append(event)
         await self.on_dispatch(event)
-
-
-def _token_text(app_id: int, shape: TokenFormat) -> str:
-    """Return a new token: 40 characters, or GitHub's newer form with dots (about 380)."""
-    if shape is TokenFormat.SHORT:
-        letters = string.ascii_letters + string.digits
-        return "ghs_" + "".join(secrets.choice(letters) for _ in range(36))
-    head, claims, signature = (secrets.token_urlsafe(size) for size in (27, 171, 72))
-    return f"ghs_{app_id}_{head}.{claims}.{signature}"

@@ -212,6 +212,17 @@ async def test_no_token_means_not_sent(site: Site, github: GitHubApp) -> None:
     assert site.asked("/dispatches") == 0
 
 
+async def test_an_organisation_that_cannot_be_learnt_means_not_sent(
+    site: Site, github: GitHubApp
+) -> None:
+    site.plan(Trouble.ERROR_BEFORE, Endpoint.INSTALLATIONS, times=2)
+    dispatched = await github.dispatch(PAYLOAD, PATIENCE_S)
+    commented = await github.comment("core", 1, "hello", PATIENCE_S)
+    assert dispatched.call is commented.call is Call.REFUSED
+    assert dispatched.detail.startswith("not sent: ")
+    assert commented.detail.startswith("not sent: ")
+
+
 async def test_a_second_passes_between_two_changing_calls(site: Site, github: GitHubApp) -> None:
     for _ in range(3):
         assert (await github.dispatch(PAYLOAD, PATIENCE_S)).call is Call.ACCEPTED

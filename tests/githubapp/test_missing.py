@@ -2,8 +2,11 @@
 
 import pytest
 
+from core_console.githubapp.answers import Answer
 from core_console.githubapp.app import GitHubApp
+from core_console.githubapp.missing import judge_repository
 from core_console.standin.faults import Endpoint, Trouble
+from tests.fakes import NOON
 from tests.githubapp.site import ORG, Site
 
 
@@ -76,3 +79,16 @@ async def test_a_good_answer_is_kept_for_30_s_and_a_bad_one_for_5(
     site.clock.advance(5)
     assert await github.missing() == ()
     assert site.asked("/app/installations") == 3
+
+
+async def test_a_repository_that_cannot_be_checked_is_a_reason_too(
+    site: Site, github: GitHubApp
+) -> None:
+    site.plan(Trouble.ERROR_BEFORE, Endpoint.INSTALLATION)
+    [sentence] = await github.missing()
+    assert sentence.startswith("the agents repository could not be checked: ")
+
+
+def test_another_installations_repository_is_not_ours() -> None:
+    [sentence] = judge_repository(Answer(200, {}, b'{"id":2}'), "o/core", 1, NOON)
+    assert "another installation" in sentence

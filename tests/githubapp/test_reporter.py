@@ -5,10 +5,14 @@ from datetime import timedelta
 
 import pytest
 
+from core_console.githubapp.answers import Answer
 from core_console.githubapp.app import GitHubApp, NoGitHub
+from core_console.githubapp.probes import not_ok
 from core_console.ports import Standing
+from core_console.standin.api_tokens import TokenFormat
 from core_console.standin.faults import Endpoint, Trouble
-from core_console.standin.state import ACTIONS_BOT_ID, TokenFormat
+from core_console.standin.state import ACTIONS_BOT_ID
+from tests.fakes import NOON
 from tests.githubapp.site import ORG, Site
 
 PEER = "192.0.2.1"
@@ -171,6 +175,21 @@ async def test_a_plain_403_is_unknown_for_github_locks_out_good_tokens_too(
     await github.authorize_reporter(site.bearer(), PEER)
     site.plan(Trouble.REFUSED, Endpoint.GRAPHQL, status=403)
     assert (await github.authorize_reporter(site.bearer(), PEER)).standing is Standing.UNKNOWN
+
+
+def test_a_bearer_that_may_not_ask_is_foreign() -> None:
+    not_ours = b'{"message":"Resource not accessible by integration"}'
+    assert not_ok(Answer(403, {}, not_ours), NOON).standing is Standing.FOREIGN
+
+
+async def test_closing_ends_the_verifications_in_flight(site: Site, github: GitHubApp) -> None:
+    site.plan(Trouble.HANG_BEFORE, Endpoint.GRAPHQL)
+    waiting = asyncio.create_task(github.authorize_reporter(site.bearer(), PEER))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    await github.aclose()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
 
 
 async def test_a_suspended_app_has_no_authority(site: Site, github: GitHubApp) -> None:

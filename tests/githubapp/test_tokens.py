@@ -1,13 +1,16 @@
 """The App's JWT, its one live token, and which installation is its own."""
 
 import asyncio
+from contextlib import suppress
 
 import jwt
 import pytest
 
+from core_console.githubapp.answers import Answer
 from core_console.githubapp.app import GitHubApp
 from core_console.githubapp.jwt import app_jwt
 from core_console.githubapp.settings import load_key
+from core_console.githubapp.tokens import read_mint
 from core_console.githubapp.transport import NoAnswer, Timeouts, Transport
 from core_console.model.run import Call
 from core_console.ports import Fault
@@ -37,6 +40,22 @@ async def test_a_token_is_used_until_five_minutes_before_its_end(
     site.clock.advance(2)
     await github.dispatch(PAYLOAD, 60)
     assert site.asked("/access_tokens") == 2
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (201, b'{"token":"opaque","expires_at":"2026-11-30T13:00:00Z"}'),
+        (201, b'{"token":"ghs_x","expires_at":"2026-11-30T13:00:00"}'),
+        (201, b'{"token":"ghs_x","expires_at":null}'),
+        (201, b"[" * 100_000),
+        (200, b'{"token":"ghs_x","expires_at":"2026-11-30T13:00:00Z"}'),
+        (404, b""),
+    ],
+)
+def test_what_is_no_minted_token_is_a_fault(status: int, body: bytes) -> None:
+    with pytest.raises(Fault):
+        read_mint(Answer(status, {}, body), NOON)
 
 
 async def test_one_mint_is_in_flight(site: Site, github: GitHubApp) -> None:
@@ -140,21 +159,26 @@ async def test_an_answer_beyond_the_bound_is_dropped(
 
 
 async def test_an_answer_that_never_ends_is_bounded_in_time() -> None:
-    ended = asyncio.Event()
+    cut = asyncio.Event()
 
     async def drip(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nX-Never-Ends: ")
-        while not ended.is_set():
-            writer.write(b"x")
-            await asyncio.sleep(0.02)
+        with suppress(ConnectionError):
+            while not writer.is_closing():
+                writer.write(b"x")
+                await writer.drain()
+                await asyncio.sleep(0.02)
         writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
+        cut.set()
 
     server = await asyncio.start_server(drip, "127.0.0.1", 0)
     transport = Transport(Timeouts(connect_s=1.0, read_s=5.0, total_s=0.2))
     port = server.sockets[0].getsockname()[1]
     with pytest.raises(NoAnswer):
         await transport.send("GET", f"http://127.0.0.1:{port}/", bearer="x")
-    ended.set()
     await transport.aclose()
+    await asyncio.wait_for(cut.wait(), 5)
     server.close()
     await server.wait_closed()

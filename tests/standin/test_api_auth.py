@@ -8,7 +8,8 @@ import httpx
 import jwt
 import pytest
 
-from core_console.standin.state import ACTIONS_BOT_ID, TokenFormat
+from core_console.standin.api_tokens import TokenFormat
+from core_console.standin.state import ACTIONS_BOT_ID
 from tests.githubapp.site import ORG, Site, key_pair, plain_client, serving
 
 
