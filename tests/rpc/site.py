@@ -126,6 +126,16 @@ class Caller:
     governance: "GovernanceServiceAsyncStub"
     audit: "AuditServiceAsyncStub"
 
+    async def raw(self, method: str, data: bytes) -> bytes:
+        """Call a method with bytes that need be no message."""
+        call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = self.channel.unary_unary(method)
+        return await call(data)
+
+    async def raw_stream(self, method: str, data: bytes) -> list[bytes]:
+        """Read all that a server stream has."""
+        call: grpc.aio.UnaryStreamMultiCallable[bytes, bytes] = self.channel.unary_stream(method)
+        return [each async for each in call(data)]
+
 
 @dataclass(frozen=True)
 class Refusal:
@@ -176,6 +186,7 @@ class Site:
     engine: Engine
     github: Agents
     refusals: Refusals
+    parts: server.Parts
     bench: Bench
     listener: server.Listener
     _channels: list[grpc.aio.Channel] = field(default_factory=list)
@@ -285,7 +296,18 @@ async def site(
     await engine.start()
     await listener.start()
     made = Site(
-        listener.port, root, clock, ids, store, log, engine, github, refusals, bench, listener
+        port=listener.port,
+        root=root,
+        clock=clock,
+        ids=ids,
+        store=store,
+        log=log,
+        engine=engine,
+        github=github,
+        refusals=refusals,
+        parts=parts,
+        bench=bench,
+        listener=listener,
     )
     try:
         yield made
