@@ -1,5 +1,7 @@
 """The metadoc: the whole state of the playbooks in one compare-and-swap document."""
 
+from datetime import datetime
+
 from msgspec import Struct
 
 from core_console.model.audit import OutboxEntry
@@ -11,13 +13,29 @@ FORMAT = 1
 """The format that this code writes; a document of a newer one is refused, never guessed at."""
 
 
+class Mark(Struct, frozen=True, gc=False, omit_defaults=True):
+    """That a step of a run dispatched an agent, at which chain depth.
+
+    It outlives its run, so that a late event can still be told from a first cause. The dispatch
+    is outstanding until a report for the step arrives, accepted or refused, or 6 hours pass.
+    """
+
+    run_id: str
+    step_id: str
+    agent: str
+    depth: int
+    claimed_at: datetime
+    reported: bool = False
+
+
 class Document(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """The metadoc.
 
     `running` holds the runs in flight by *playbook* id, so that two runs in flight of one
     playbook cannot even be written down; `finished` holds final runs by run id, first finished
     first. `swap_id` names the process and attempt that wrote it, so that a writer whose reply
-    was lost can tell whether its swap landed. Mappings are never changed in place.
+    was lost can tell whether its swap landed. `marks` holds the newest dispatches, oldest first.
+    Mappings are never changed in place.
     """
 
     format: int
@@ -29,6 +47,7 @@ class Document(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     events: dict[str, Event]
     outbox: tuple[OutboxEntry, ...]
     outbox_number: int
+    marks: tuple[Mark, ...] = ()
 
 
 EMPTY = Document(

@@ -22,7 +22,10 @@ class SkippedTrigger(Struct, frozen=True, gc=False):
 
 
 class Event(Struct, frozen=True, gc=False, omit_defaults=True):
-    """Something that an agent or the console itself reported."""
+    """Something that an agent or the console itself reported.
+
+    `count` is how often the very same skip of a slot was met; it is one event all the same.
+    """
 
     id: str
     at: datetime
@@ -38,3 +41,4 @@ class Event(Struct, frozen=True, gc=False, omit_defaults=True):
     chain_depth: int = 0
     started: tuple[StartedRun, ...] = ()
     skipped: tuple[SkippedTrigger, ...] = ()
+    count: int = 1

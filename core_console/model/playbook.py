@@ -133,11 +133,23 @@ class Spec(Struct, frozen=True, gc=False):
     triggers: tuple[Trigger, ...]
 
 
+class TriggerState(Struct, frozen=True, gc=False, omit_defaults=True):
+    """What a trigger remembers, for as long as its id exists.
+
+    `slot_done` is the newest slot of a schedule that was fired or skipped; it never moves back.
+    `fired_at` is when the trigger last started a run (for a schedule that run's slot): the
+    cooldown counts from it.
+    """
+
+    slot_done: datetime | None = None
+    fired_at: datetime | None = None
+
+
 class Playbook(Struct, frozen=True, gc=False, omit_defaults=True):
     """A playbook.
 
     `changed` is the document's revision when anything of it last changed. `switched_by` and
-    `switched_at` say who last activated, paused or resumed it.
+    `switched_at` say who last activated, paused or resumed it. `trigger_states` is by trigger id.
     """
 
     id: str
@@ -158,3 +170,4 @@ class Playbook(Struct, frozen=True, gc=False, omit_defaults=True):
     editors: tuple[str, ...] = ()
     runs_finished: int = 0
     runs_succeeded: int = 0
+    trigger_states: dict[str, TriggerState] = {}

@@ -1060,6 +1060,7 @@ class Event(_message.Message):
     RAISED_BY_FIELD_NUMBER: _builtins.int
     STARTED_FIELD_NUMBER: _builtins.int
     SKIPPED_FIELD_NUMBER: _builtins.int
+    COUNT_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """`PBE-…`."""
     external_id: _builtins.str
@@ -1071,6 +1072,8 @@ class Event(_message.Message):
     caused_by_run_id: _builtins.str
     chain_depth: _builtins.int
     raised_by: _builtins.str
+    count: _builtins.int
+    """How often the very same skip of a slot was met; 1 otherwise."""
     @_builtins.property
     def at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
@@ -1095,10 +1098,11 @@ class Event(_message.Message):
         raised_by: _builtins.str = ...,
         started: _abc.Iterable[Global___StartedRun] | None = ...,
         skipped: _abc.Iterable[Global___SkippedTrigger] | None = ...,
+        count: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "at", b"at", "attributes", b"attributes", "caused_by_run_id", b"caused_by_run_id", "chain_depth", b"chain_depth", "detail", b"detail", "event", b"event", "external_id", b"external_id", "id", b"id", "raised_by", b"raised_by", "skipped", b"skipped", "started", b"started", "subject", b"subject"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "at", b"at", "attributes", b"attributes", "caused_by_run_id", b"caused_by_run_id", "chain_depth", b"chain_depth", "count", b"count", "detail", b"detail", "event", b"event", "external_id", b"external_id", "id", b"id", "raised_by", b"raised_by", "skipped", b"skipped", "started", b"started", "subject", b"subject"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
