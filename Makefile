@@ -42,7 +42,7 @@ test: tools-test .venv/installed ## run all the tests
 	$(BIN)/python -m pytest $(ARGS)
 
 .PHONY: test-fast
-test-fast: .venv/installed ## run the tests that start no processes and take no time
+test-fast: .venv/installed ## run the tests that are not marked slow
 	$(BIN)/python -m pytest -m "not slow" $(ARGS)
 
 .PHONY: coverage
