@@ -16,8 +16,9 @@ from core_console.decide.status import OPEN_STEPS
 from core_console.model.audit import Entry
 from core_console.model.audit import Outcome as Recorded
 from core_console.model.document import Document
+from core_console.model.faults import InvariantError
 from core_console.model.playbook import CapexScan, DispatchAgent, RequireApproval
-from core_console.model.run import Call, Run, StepRun, StepRunStatus
+from core_console.model.run import Call, Run, RunStatus, StepRun, StepRunStatus
 
 CALL_ABANDONED_AFTER = timedelta(minutes=2)
 """A claim may be performed for 60 s; a call answers within 10 s more, so after two minutes
@@ -33,7 +34,10 @@ def tick(document: Document, context: Context) -> Accepted:
     effects: list[Effect] = []
     for run in tuple(document.running.values()):
         here = replace(context, sender_room=context.sender_room - len(effects))
-        moved = _due(run, here)
+        try:
+            moved = _due(run, here)
+        except InvariantError as error:
+            moved = _set_aside(run, error, here)
         if moved is None:
             continue
         done = runs.put(document, moved)
@@ -54,6 +58,29 @@ def _due(run: Run, context: Context) -> runs.Moved | None:
     if step_run.deadline is not None and context.now >= step_run.deadline:
         return _overdue(run, index, context)
     return None
+
+
+def _set_aside(run: Run, error: InvariantError, context: Context) -> runs.Moved:
+    """End a run that breaks our own rules: it can never move, and must not hold up the others."""
+    reason = f"set aside, for it breaks the console's own rules: {error}"
+    steps = tuple(
+        step_run
+        if step_run.status is StepRunStatus.SUCCEEDED
+        else replace(step_run, status=StepRunStatus.FAILED, finished_at=context.now)
+        for step_run in run.steps
+    )
+    failed = replace(
+        run, status=RunStatus.FAILED, finished_at=context.now, steps=steps, detail=reason
+    )
+    said = entry(
+        context,
+        runs.TICKER,
+        "atlas.playbooks.run.end",
+        runs.ids_of(run),
+        f"run {run.id} of playbook {run.playbook_id} ended FAILED: {reason}",
+        outcome=Recorded.FAILURE,
+    )
+    return runs.Moved(failed, (said,))
 
 
 def is_abandoned(step_run: StepRun, context: Context) -> bool:

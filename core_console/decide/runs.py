@@ -205,7 +205,10 @@ def _with_finished(finished: dict[str, Run], run: Run) -> dict[str, Run]:
 
 
 def _counted(document: Document, run: Run) -> dict[str, Playbook]:
-    playbook = document.playbooks[run.playbook_id]
+    playbook = document.playbooks.get(run.playbook_id)
+    if playbook is None:
+        # A playbook with a run in flight is never deleted; a run without one must end all the same.
+        return document.playbooks
     counted = replace(
         playbook,
         runs_finished=playbook.runs_finished + 1,

@@ -205,3 +205,41 @@ def test_one_tick_does_everything_that_is_due() -> None:
     assert outcome.effects == (SendComment("PBR-5", "pending", "core", 7),)
     assert len(outcome.entries) == 8
     unchanged(outcome.document, Tick(), context(now=now))
+
+
+def poisoned(run: Run) -> list[Run]:
+    """Return runs in flight that no decision can leave behind."""
+    over = tuple(
+        replace(each, status=StepRunStatus.SUCCEEDED, finished_at=NOW) for each in run.steps
+    )
+    return [
+        replace(run, steps=over),
+        replace(run, status=RunStatus.WAITING_APPROVAL, steps=run.steps),
+    ]
+
+
+@pytest.mark.parametrize(("which", "why"), [(0, "with every step SUCCEEDED"), (1, "to TIMED_OUT")])
+def test_a_poisoned_run_is_set_aside_with_its_reason_and_the_tick_goes_on(
+    which: int, why: str
+) -> None:
+    playbooks = [a_playbook(id=f"PB-{number}", spec=a_spec(detect())) for number in (1, 2)]
+    made = [a_run_at(each, "detect", id=f"PBR-{each.id}") for each in playbooks]
+    answered = [replace(run, steps=(replace(run.steps[0], call=Call.ACCEPTED),)) for run in made]
+    bad = poisoned(answered[0])[which]
+    document = a_document(*playbooks, bad, answered[1])
+    now = context(now=later(minutes=60))
+    outcome = accepted(document, Tick(), now)
+    aside = outcome.document.finished["PBR-PB-1"]
+    assert aside.status is RunStatus.FAILED
+    assert aside.finished_at == later(minutes=60)
+    assert aside.detail.startswith("set aside, for it breaks the console's own rules: run PBR-PB-1")
+    assert aside.detail.endswith(why)
+    assert {each.status for each in aside.steps} <= {StepRunStatus.SUCCEEDED, StepRunStatus.FAILED}
+    assert all(each.finished_at for each in aside.steps)
+    assert outcome.document.finished["PBR-PB-2"].status is RunStatus.TIMED_OUT
+    set_aside = ("system:ticker", "atlas.playbooks.run.end", "PB-1/PBR-PB-1", "failure")
+    assert said(outcome)[0] == set_aside
+    assert (
+        outcome.entries[0].detail == f"run PBR-PB-1 of playbook PB-1 ended FAILED: {aside.detail}"
+    )
+    unchanged(outcome.document, Tick(), now)

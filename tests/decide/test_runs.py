@@ -258,3 +258,10 @@ def test_a_run_is_found_in_flight_and_finished() -> None:
     assert runs.find(document, "PB-1") is None
     assert runs.step_index(flying, "notify") == 2
     assert runs.step_index(flying, "nowhere") is None
+
+
+def test_a_run_ends_even_when_its_playbook_is_gone() -> None:
+    document = a_document(a_run_at(a_playbook(), "detect"), a_playbook(id="PB-2"))
+    outcome = runs.put(document, Moved(finished(1)))
+    assert outcome.document.playbooks == document.playbooks
+    assert (outcome.document.running, list(outcome.document.finished)) == ({}, ["PBR-1"])
