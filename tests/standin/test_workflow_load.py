@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from core_console.standin.runner_layout import shipped_github
-from core_console.standin.workflow import WorkflowFault
+from core_console.standin.workflow import Workflow, WorkflowFault
 from core_console.standin.workflow_load import load_workflow, load_workflows
 
 SHIPPED = sorted((shipped_github() / "workflows").glob("*.yml"))
@@ -37,8 +37,8 @@ jobs:
 """
 
 
-def load(text: str) -> None:
-    load_workflow("x.yml", text.encode())
+def load(text: str) -> Workflow:
+    return load_workflow("x.yml", text.encode())
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
@@ -50,7 +50,7 @@ def test_every_shipped_file_is_loaded(path: Path) -> None:
 
 
 def test_the_small_file_is_good_before_it_is_broken() -> None:
-    load(SMALL)
+    assert list(load(SMALL).jobs) == ["one", "two"]
 
 
 @pytest.mark.parametrize(
