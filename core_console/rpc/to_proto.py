@@ -223,6 +223,7 @@ def event(stored: Event) -> playbook_pb2.Event:
         caused_by_run_id=stored.caused_by_run_id,
         chain_depth=stored.chain_depth,
         raised_by=stored.raised_by,
+        count=stored.count,
         started=(
             playbook_pb2.StartedRun(
                 playbook_id=it.playbook_id, trigger_id=it.trigger_id, run_id=it.run_id

@@ -9,6 +9,7 @@ from runink.core.atlas.v1 import audit_pb2 as pb
 from runink.core.atlas.v1 import governance_pb2, playbook_pb2
 
 from core_console.ports import Fault
+from core_console.rpc import verification
 from core_console.rpc.verification import verify_log
 from core_console.store.memory import MemoryLog
 from tests.builders import AUTHOR, SECOND
@@ -194,3 +195,21 @@ async def test_decisions_are_filtered_and_paged(console: Site) -> None:
         grpc.StatusCode.INVALID_ARGUMENT,
         ["page_size"],
     )
+
+
+class HungLog(MemoryLog):
+    """A log that never answers a read."""
+
+    async def read(self, first_seq: int, count: int) -> list[bytes]:
+        await asyncio.Event().wait()
+        raise AssertionError(first_seq, count)
+
+
+async def test_a_log_that_never_answers_does_not_hold_a_thread_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(verification, "_READ_S", 0.01)
+    log = HungLog()
+    log.lines.append(b"{}")
+    with pytest.raises(Fault, match="does not answer"):
+        await verify_log(log)

@@ -159,7 +159,7 @@ async def test_events_come_newest_first_with_what_they_started_and_skipped(conso
     events = [
         event(1, attributes={"fail_count": "3"}),
         event(2, agent="judge", started=(StartedRun("PB-1", "findings", "PBR-1"),)),
-        event(3, skipped=(SkippedTrigger("PB-2", "findings", "playbook is DRAFT"),)),
+        event(3, skipped=(SkippedTrigger("PB-2", "findings", "playbook is DRAFT"),), count=4),
     ]
     await console.hold(a_document(events={each.id: each for each in events}))
     listed = (await console.author.ListEvents(pb.ListEventsRequest())).events
@@ -167,6 +167,7 @@ async def test_events_come_newest_first_with_what_they_started_and_skipped(conso
     assert dict(listed[2].attributes) == {"fail_count": "3"}
     assert listed[1].started[0].run_id == "PBR-1"
     assert listed[0].skipped[0].reason == "playbook is DRAFT"
+    assert [each.count for each in listed] == [4, 1, 1]
     for request, ids in (
         (pb.ListEventsRequest(agent="judge"), ["PBE-2"]),
         (pb.ListEventsRequest(playbook_id="PB-2"), ["PBE-3"]),
