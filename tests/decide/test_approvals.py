@@ -201,6 +201,15 @@ def test_an_approval_that_is_not_reached_yet_is_not_decided_in_advance() -> None
     refused(document, APPROVE, Code.FAILED_PRECONDITION, reason)
 
 
+def test_an_approval_that_was_set_aside_is_decided_by_nobody() -> None:
+    run = a_run_at(PLAYBOOK, "approve")
+    step_run = replace(run.steps[1], status=StepRunStatus.FAILED, finished_at=NOW)
+    steps = (run.steps[0], step_run, run.steps[2])
+    document = a_document(PLAYBOOK, replace(run, status=RunStatus.FAILED, steps=steps))
+    reason = "step approve of run PBR-1 is FAILED: it does not wait for a decision"
+    refused(document, APPROVE, Code.FAILED_PRECONDITION, reason)
+
+
 @pytest.mark.parametrize("step_id", ["detect", "notify"])
 def test_only_an_approval_is_decided(step_id: str) -> None:
     document = a_document(PLAYBOOK, a_run_at(PLAYBOOK, "approve"))
