@@ -1,0 +1,30 @@
+"""Cells as days.
+
+Owns the one date form of the feeds. A day is its ordinal (1 = 0001-01-01), so that adding days
+never leaves the calendar.
+"""
+
+import re
+from datetime import date
+
+_ISO = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
+
+
+def day(text: str) -> int | None:
+    """Return the ordinal of a `YYYY-MM-DD`, None when the text is none."""
+    found = _ISO.fullmatch(text)
+    if found is None:
+        return None
+    try:
+        return date(int(found[1]), int(found[2]), int(found[3])).toordinal()
+    except ValueError:  # the calendar has no such day
+        return None
+
+
+def shown_day(ordinal: int) -> str:
+    """Return the day as `YYYY-MM-DD`; a sum of days may lie outside of the calendar."""
+    if ordinal < 1:
+        return "a day before 0001-01-01"
+    if ordinal > date.max.toordinal():
+        return "a day after 9999-12-31"
+    return date.fromordinal(ordinal).isoformat()
