@@ -35,7 +35,6 @@ from core_console.governance.trail import Trail
 from core_console.ports import Fault, ScanFound
 from core_console.recorder import Recorder
 from core_console.rpc import server as rpc_server
-from core_console.rpc.verification import verify_log
 from core_console.settings import Settings
 from core_console.store.file import FileDocument
 from core_console.store.filelog import FileLog
@@ -119,11 +118,12 @@ class Console:
             admission=self.settings.admission,
             clock=self.clock,
         )
+        trail = Trail(self.log)
         audit = AuditDoors(
             operators=operators,
-            trail=Trail(self.log),
+            trail=trail,
             recorded=self.engine.recorded,
-            verify=lambda: verify_log(self.log),
+            verify=trail.verify,
         )
         return doors.build(
             console=self.engine,

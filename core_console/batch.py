@@ -22,6 +22,7 @@ from core_console.decide.outbox import (
 )
 from core_console.decide.outcome import Accepted, Effect, Outcome
 from core_console.model.document import Document
+from core_console.model.faults import InvariantError
 
 _log = structlog.get_logger(__name__)
 
@@ -70,4 +71,5 @@ def decide_one(document: Document, command: Command, context: Context) -> Outcom
         return decide(document, command, context)
     except Exception as error:
         _log.exception("decision_failed", command=type(command).__name__)
-        return error
+        # A future cannot carry a StopIteration, and whoever waits must be answered.
+        return InvariantError("a decision failed") if isinstance(error, StopIteration) else error

@@ -14,8 +14,7 @@ from core_console.decide.outcome import Refused
 from core_console.governance.trail import Filters, Trail
 from core_console.governance.verify import Verification
 from core_console.model.audit import AuditRecord, Outcome
-from core_console.ports import Log
-from core_console.rpc import enums, from_proto, to_proto, verification
+from core_console.rpc import enums, from_proto, to_proto
 from core_console.rpc.console import Console
 from core_console.rpc.errors import RefusedError, invalid_field
 from core_console.rpc.gate import Context
@@ -24,10 +23,9 @@ from core_console.rpc.gate import Context
 class Audit(AuditServiceServicer):
     """The servicer. Every error is raised and answered by the gate."""
 
-    def __init__(self, *, console: Console, trail: Trail, log: Log) -> None:
+    def __init__(self, *, console: Console, trail: Trail) -> None:
         self._console = console
         self._trail = trail
-        self._log = log
         self._verifying: asyncio.Task[Verification] | None = None
 
     async def ListAuditRecords(
@@ -72,7 +70,7 @@ class Audit(AuditServiceServicer):
 
     async def _verify(self) -> Verification:
         await self._console.recorded()
-        return await verification.verify_log(self._log)
+        return await self._trail.verify()
 
 
 def _filters(request: pb.ListAuditRecordsRequest) -> Filters:

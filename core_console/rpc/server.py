@@ -28,6 +28,7 @@ from core_console.rpc.console import Console
 from core_console.rpc.gate import Authenticator, Gate, Refusals
 from core_console.rpc.governance import Governance
 from core_console.rpc.playbooks import Playbooks
+from core_console.rpc.reflection import described
 
 RECEIVE_BYTES = 4 * 1024 * 1024
 """gRPC's own default. The largest playbook is under 100 KiB; a client that sends more gets a
@@ -139,7 +140,8 @@ def build(
     health_servicer = health.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(health_servicer, server)
     served = (*SERVICES, health_pb2.DESCRIPTOR.services_by_name["Health"].full_name)
-    reflection.enable_server_reflection((*served, reflection.SERVICE_NAME), server)
+    reflected = (*served, reflection.SERVICE_NAME)
+    reflection.enable_server_reflection(reflected, server, pool=described())
     return Listener(server, _bind(server, host, port, certificate), health_servicer)
 
 
@@ -152,7 +154,7 @@ def _add_services(server: grpc.aio.Server, parts: Parts) -> None:
         Governance(console=parts.console, decisions=Decisions(trail)), server
     )
     audit_pb2_grpc.add_AuditServiceServicer_to_server(
-        Audit(console=parts.console, trail=trail, log=parts.log), server
+        Audit(console=parts.console, trail=trail), server
     )
 
 

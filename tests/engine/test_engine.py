@@ -8,6 +8,7 @@ from core_console.decide import lifecycle
 from core_console.decide.commands import CancelRun, CreatePlaybook, PausePlaybook, RunNow
 from core_console.decide.outcome import Accepted, Code, Refused
 from core_console.model.codec import decode, encode
+from core_console.model.faults import InvariantError
 from core_console.model.run import RunStatus
 from core_console.ports import Conflict, Fault, Stored
 from core_console.store.memory import MemoryDocument
@@ -283,3 +284,15 @@ async def test_a_read_sees_what_another_replica_wrote(world: World) -> None:
     one, two = await world.replica(), await world.replica()
     run = run_of(await one.engine.submit(RunNow(AUTHOR, "PB-1")))
     assert (await two.engine.snapshot()).running["PB-1"].id == run.id
+
+
+async def test_even_a_stop_iteration_is_answered(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise StopIteration
+
+    monkeypatch.setattr(lifecycle, "pause", broken)
+    replica = await world.replica()
+    with pytest.raises(InvariantError):
+        await replica.engine.submit(PausePlaybook(AUTHOR, "PB-1"))

@@ -8,10 +8,6 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from runink.core.atlas.v1 import audit_pb2 as pb
 from runink.core.atlas.v1 import governance_pb2, playbook_pb2
 
-from core_console.ports import Fault
-from core_console.rpc import verification
-from core_console.rpc.verification import verify_log
-from core_console.store.memory import MemoryLog
 from tests.builders import AUTHOR, SECOND
 from tests.rpc.messages import approval_only
 from tests.rpc.site import Site, refused
@@ -127,27 +123,6 @@ async def test_an_edited_record_is_named_and_still_shown_as_far_as_it_can_be(
     assert (shown.outcome, shown.HasField("at")) == (pb.AUDIT_OUTCOME_UNSPECIFIED, False)
 
 
-class LostLog(MemoryLog):
-    """A log that cannot be read."""
-
-    async def read(self, first_seq: int, count: int) -> list[bytes]:
-        raise Fault(f"records {first_seq} to {first_seq + count - 1} are away")
-
-
-async def test_a_log_that_cannot_be_read_is_a_fault_and_no_verdict() -> None:
-    log = LostLog()
-    log.lines.append(b"{}")
-    with pytest.raises(Fault, match="are away"):
-        await verify_log(log)
-
-
-async def test_a_log_of_many_pieces_is_read_to_its_end() -> None:
-    log = MemoryLog()
-    log.lines += [b"{}" * 1000] * 1000
-    found = await verify_log(log)
-    assert (found.intact, found.first_bad_seq) == (False, 1)
-
-
 async def test_decisions_come_newest_first_for_every_operator(console: Site) -> None:
     run = await some_history(console)
     governance = console.named("stranger@example.com").governance
@@ -195,21 +170,3 @@ async def test_decisions_are_filtered_and_paged(console: Site) -> None:
         grpc.StatusCode.INVALID_ARGUMENT,
         ["page_size"],
     )
-
-
-class HungLog(MemoryLog):
-    """A log that never answers a read."""
-
-    async def read(self, first_seq: int, count: int) -> list[bytes]:
-        await asyncio.Event().wait()
-        raise AssertionError(first_seq, count)
-
-
-async def test_a_log_that_never_answers_does_not_hold_a_thread_for_ever(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(verification, "_READ_S", 0.01)
-    log = HungLog()
-    log.lines.append(b"{}")
-    with pytest.raises(Fault, match="does not answer"):
-        await verify_log(log)
