@@ -63,7 +63,9 @@ class _Pool:
     ) -> FieldDescriptor:
         return self._pool.FindExtensionByNumber(message, number)
 
-    def FindAllExtensions(self, message: Descriptor) -> list[FieldDescriptor]:  # noqa: N802
+    def FindAllExtensions(  # noqa: N802 -- protobuf's name
+        self, message: Descriptor
+    ) -> list[FieldDescriptor]:
         return list(self._pool.FindAllExtensions(message))
 
 
