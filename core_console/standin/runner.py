@@ -32,6 +32,7 @@ from core_console.standin.workflow_load import load_workflows
 
 RUNS_KEPT_MAX = 100  # finished ones; a dispatch makes six
 RUNS_IN_FLIGHT_MAX = 500  # what GitHub queues in 10 s; it drops what is beyond, and so does this
+HAPPENINGS_MAX = 100  # each copies the repository before its runs are counted
 FIRST_RUN_ID = 10_000_000_001  # as long as GitHub's, so that nothing relies on a short one
 
 
@@ -132,6 +133,9 @@ class Runner:
         }
 
     def _start(self, happening: Happening, listens: Callable[[Workflow], bool]) -> None:
+        if len(self._tasks) >= HAPPENINGS_MAX:
+            self._could_not_start(f"more than {HAPPENINGS_MAX} events are worked on: dropped")
+            return
         task = asyncio.create_task(self._run_all(happening, listens))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

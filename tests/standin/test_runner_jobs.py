@@ -10,7 +10,7 @@ import pytest
 
 from core_console.standin import runner_shell
 from core_console.standin.actions import KNOWN, ActionName
-from core_console.standin.runner import Runner
+from core_console.standin.runner import HAPPENINGS_MAX, Runner
 from core_console.standin.runner_records import JOB_LOG_MAX_BYTES, Outcome, WorkflowRun
 from core_console.standin.state import DispatchEvent
 from core_console.standin.workflow import WorkflowFault
@@ -446,3 +446,11 @@ async def test_a_value_that_no_process_takes_fails_its_step_only(start: Start) -
     await runner.settle()
     assert ended(runner.runs[0]) == {"a": "failure"}
     assert "on-2" in runner.runs[0].jobs[0].log
+
+
+async def test_a_flood_of_events_is_bounded_and_said_so(start: Start) -> None:
+    runner = await start(job("a", "'true'", if_="false"))
+    for _ in range(HAPPENINGS_MAX + 3):
+        await runner.dispatch(EVENT)
+    assert [bool(one.fault) for one in runner.runs] == [True] * 3
+    await runner.close()
