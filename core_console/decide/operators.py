@@ -127,7 +127,7 @@ def _ended_before(document: Document, run: Run, command: CancelRun) -> Outcome:
 
 def ended(run: Run) -> str:
     """Return who ended a finished run and when."""
-    last = next(step for step in reversed(run.steps) if step.finished_at)
+    last = next((step for step in reversed(run.steps) if step.finished_at), run.steps[-1])
     when = f" at {utc_seconds(run.finished_at)}" if run.finished_at else ""
     return f"by {_ender(last)}{when}"
 

@@ -72,7 +72,8 @@ def test_a_dispatch_that_may_have_been_accepted_waits_for_its_report(
     outcome = accepted(document, replace(DISPATCH, call=call, detail=detail))
     before = document.running["PB-1"]
     assert the_step(outcome, "detect") == replace(before.steps[0], call=call, detail=detail)
-    assert the_run(outcome) == replace(before, steps=the_run(outcome).steps, revision=11)
+    steps = (the_step(outcome, "detect"), *before.steps[1:])
+    assert the_run(outcome) == replace(before, steps=steps, revision=11)
     assert the_run(outcome).status is RunStatus.WAITING_AGENT
     assert outcome.effects == ()
     assert said(outcome) == [dispatched("success" if call is Call.ACCEPTED else "failure")]
@@ -99,8 +100,9 @@ def test_a_refused_dispatch_fails_the_step_and_the_run() -> None:
 
 
 def test_a_posted_comment_ends_its_step() -> None:
-    outcome = accepted(at("notify"), COMMENT)
+    outcome = accepted(at("notify"), replace(COMMENT, detail="posted as comment 5"))
     step_run = the_step(outcome, "notify")
+    assert step_run.detail == "posted as comment 5"
     assert (step_run.status, step_run.call) == (StepRunStatus.SUCCEEDED, Call.ACCEPTED)
     assert the_run(outcome).status is RunStatus.WAITING_APPROVAL
     assert said(outcome) == [notified("success")]

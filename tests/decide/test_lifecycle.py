@@ -290,6 +290,13 @@ def test_the_same_activation_again_is_ok(revision: int) -> None:
     assert outcome.answer == document.playbooks["PB-1"]
 
 
+@pytest.mark.parametrize("revision", [3, 7])
+def test_another_revision_is_no_repetition(revision: int) -> None:
+    reason = f"playbook PB-1 is at revision 2, not {revision}; read it again"
+    command = ActivatePlaybook(SECOND, "PB-1", revision)
+    refused(a_document(a_playbook()), command, Code.ABORTED, reason)
+
+
 def test_an_activation_by_another_is_told_who_was_first() -> None:
     reason = (
         f"playbook PB-1 is ACTIVE (by {SECOND} at {YESTERDAY}); "
