@@ -21,8 +21,10 @@ def day(text: str) -> int | None:
         return None
 
 
-def shown_day(ordinal: int) -> str:
+def shown_day(ordinal: int | None) -> str:
     """Return the day as `YYYY-MM-DD`; a sum of days may lie outside of the calendar."""
+    if ordinal is None:
+        return "no date"
     if ordinal < 1:
         return "a day before 0001-01-01"
     if ordinal > date.max.toordinal():

@@ -38,6 +38,6 @@ def whole(text: str) -> int | None:
     return int(text.translate(_NO_SIGNS))
 
 
-def plain(value: Decimal) -> str:
-    """Return the number in digits, without an exponent."""
-    return format(value, "f")
+def plain(value: Decimal | None) -> str:
+    """Return the number in digits, without an exponent, as a message shows it."""
+    return "blank" if value is None else format(value, "f")
