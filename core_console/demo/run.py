@@ -4,6 +4,7 @@ Owns the setting: the folder, the keys, the two servers, the operators' tokens. 
 is in `story`.
 """
 
+import signal
 import tempfile
 import time
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from rich.console import Console as Screen
+from rich.markup import escape
 
 from core_console.demo import story
 from core_console.demo.processes import DemoError, command, environment, free_port, server
@@ -27,6 +29,8 @@ def run_demo(*, keep: bool = False) -> int:
     """Tell the story; return 0 when every step happened and 1 when one did not."""
     screen = Screen(highlight=False, soft_wrap=True)
     began = time.monotonic()
+    # Without this a terminated demo would leave its two servers behind.
+    signal.signal(signal.SIGTERM, _terminated)
     try:
         with (
             tempfile.TemporaryDirectory(prefix="core-console-demo-") as folder,
@@ -37,9 +41,13 @@ def run_demo(*, keep: bool = False) -> int:
             if keep:
                 _stay(stage)
     except DemoError as error:
-        screen.print(f"\n[bold red]This step did not happen:[/] {error}", markup=True)
+        screen.print(f"\n[bold red]This step did not happen:[/] {escape(str(error))}")
         return 1
     return 0
+
+
+def _terminated(*_: object) -> None:
+    raise SystemExit(1)
 
 
 @contextmanager
