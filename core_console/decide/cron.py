@@ -33,10 +33,13 @@ _ONE_NUMBER = "the minute field must be ONE number 0-59 — a schedule fires at 
 
 def fault(cron: str, *, now: datetime) -> str:
     """Return what is wrong with `cron` in one sentence, "" when nothing is."""
+    return form_fault(cron) or _slot_fault(cron.split(), now)
+
+
+def form_fault(cron: str) -> str:
+    """Return what is wrong with the five fields in one sentence, "" when they are well formed."""
     parts = cron.split()
-    return (
-        _text_fault(cron) or _minute_fault(parts) or _fields_fault(parts) or _slot_fault(parts, now)
-    )
+    return _text_fault(cron) or _minute_fault(parts) or _fields_fault(parts)
 
 
 def _text_fault(cron: str) -> str:
