@@ -9,6 +9,7 @@ import signal
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from datetime import timedelta
 from pathlib import Path
 
 import click
@@ -72,7 +73,11 @@ class Console:
         self.chain = Chain(self.log, self.clock)
         self.refusals = Refusals(self.chain, self.clock)
         self.authenticator = Authenticator(settings)
-        self.policy = Policy(settings.admission, settings.four_eyes_all_editors)
+        self.policy = Policy(
+            settings.admission,
+            settings.four_eyes_all_editors,
+            timedelta(minutes=settings.catch_up_minutes),
+        )
         self.github, self.organisation = _github(settings, self.clock)
         self.recorder = Recorder(self.chain, METADOC, self.clock)
         self.performer = Performer(github=self.github, scanner=NoFeeds(), clock=self.clock)

@@ -10,6 +10,7 @@ import asyncio
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
+from datetime import timedelta
 from typing import Protocol
 
 import structlog
@@ -18,7 +19,7 @@ from msgspec.structs import replace
 
 from core_console.batch import decide_batch, decide_one
 from core_console.decide.commands import Command
-from core_console.decide.context import Context
+from core_console.decide.context import CATCH_UP, Context
 from core_console.decide.identity import Admission
 from core_console.decide.outbox import OUTBOX_BYTES_MAX, outbox_bytes, without_recorded
 from core_console.decide.outcome import Code, Effect, Outcome, Refused
@@ -50,6 +51,7 @@ class Policy(Struct, frozen=True, gc=False):
 
     admission: Admission
     bar_all_editors: bool = False
+    catch_up: timedelta = CATCH_UP
 
 
 class Performer(Protocol):
@@ -216,6 +218,7 @@ class Engine:
             admission=self._policy.admission,
             sender_room=self._performer.room - claimed,
             bar_all_editors=self._policy.bar_all_editors,
+            catch_up=self._policy.catch_up,
         )
 
     def _stamped(self, document: Document) -> Document:

@@ -4,6 +4,7 @@ Owns the commands and nothing of how they are decided. `actor` is who asks: an o
 normalised e-mail, `agent:<name>`, `system:ticker` or `system:engine`.
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 from msgspec import Struct
@@ -107,6 +108,31 @@ class ReportStep(Struct, frozen=True, gc=False):
         return f"agent:{self.agent}"
 
 
+class RaiseEvent(Struct, frozen=True, gc=False, kw_only=True):
+    """Raise an event: an agent's own, or a harness event of the console.
+
+    A harness event has an `id`, derived from what was stored, which is taken once, and `rows`,
+    one per finding, which are matched and not kept. `committed_by` is the person who committed
+    an ingest. `external_id` is the agent's own id of its event: the same again is a duplicate.
+    """
+
+    agent: str
+    event: str
+    subject: str = ""
+    detail: str = ""
+    attributes: dict[str, str] = {}
+    caused_by_run_id: str = ""
+    external_id: str = ""
+    id: str = ""
+    rows: tuple[Mapping[str, str], ...] = ()
+    committed_by: str = ""
+
+    @property
+    def actor(self) -> str:
+        """The person who committed, else the agent, as far as the App's bearer vouches for it."""
+        return self.committed_by or f"agent:{self.agent}"
+
+
 class RecordCall(Struct, frozen=True, gc=False):
     """Take the outcome of the one call that a claimed step made."""
 
@@ -131,7 +157,7 @@ class RecordScan(Struct, frozen=True, gc=False):
 
 
 class Tick(Struct, frozen=True, gc=False):
-    """Do what time made due: deadlines, abandoned claims, steps that wait to be claimed."""
+    """Do what time made due: deadlines, abandoned claims, steps that wait, slots."""
 
     actor: str = "system:ticker"
 
@@ -147,6 +173,7 @@ Command = (
     | CancelRun
     | DecideApproval
     | ReportStep
+    | RaiseEvent
     | RecordCall
     | RecordScan
     | Tick

@@ -3,12 +3,15 @@
 Owns the values that the engine reads once per attempt. Nothing here can act.
 """
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from msgspec import Struct
 
 from core_console.decide.identity import Admission
+
+CATCH_UP = timedelta(minutes=60)
+"""How late a slot may still fire unless the settings say otherwise (contract, section 5)."""
 
 
 class NewIds(Protocol):
@@ -24,7 +27,8 @@ class Context(Struct, frozen=True, gc=False, kw_only=True):
 
     `replica` is this process's own id, made at each start: a claim in its name may be performed
     by it alone. `sender_room` is how many more calls this replica's sender may take on.
-    `bar_all_editors` is CORE_FOUR_EYES_ALL_EDITORS.
+    `bar_all_editors` is CORE_FOUR_EYES_ALL_EDITORS; `catch_up` is how old a slot may be that
+    still starts a run (CORE_SCHEDULE_CATCH_UP_MINUTES).
     """
 
     now: datetime
@@ -33,3 +37,4 @@ class Context(Struct, frozen=True, gc=False, kw_only=True):
     admission: Admission
     sender_room: int
     bar_all_editors: bool = False
+    catch_up: timedelta = CATCH_UP

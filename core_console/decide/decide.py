@@ -5,7 +5,7 @@ Owns which rule decides which command, checked exhaustive by the type checker.
 
 from typing import assert_never
 
-from core_console.decide import approvals, calls, due, lifecycle, operators, reports
+from core_console.decide import approvals, calls, due, events, lifecycle, operators, reports
 from core_console.decide.commands import (
     ActivatePlaybook,
     CancelRun,
@@ -14,6 +14,7 @@ from core_console.decide.commands import (
     DecideApproval,
     DeletePlaybook,
     PausePlaybook,
+    RaiseEvent,
     RecordCall,
     RecordScan,
     ReportStep,
@@ -50,6 +51,8 @@ def decide(document: Document, command: Command, context: Context) -> Outcome:  
             return approvals.decide_approval(document, command, context)
         case ReportStep():
             return reports.report_step(document, command, context)
+        case RaiseEvent():
+            return events.raise_event(document, command, context)
         case RecordCall():
             return calls.record_call(document, command, context)
         case RecordScan():

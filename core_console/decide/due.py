@@ -1,14 +1,15 @@
-"""What time made due: overdue deadlines, abandoned claims, steps that wait to be claimed.
+"""What time made due: overdue deadlines, abandoned claims, steps that wait, slots.
 
-Owns the tick's decision. It looks at the runs in flight alone, at most one a playbook, so a tick
-is bounded by the number of playbooks.
+Owns the tick's decision. It looks at the runs in flight, at most one a playbook, and then at the
+slots, so a tick is bounded by the number of playbooks and their triggers. Slots come last: a run
+that is overdue ends first and is in no slot's way.
 """
 
 from datetime import timedelta
 
 from msgspec.structs import replace
 
-from core_console.decide import runs
+from core_console.decide import runs, schedule
 from core_console.decide.context import Context
 from core_console.decide.outcome import Accepted, Effect
 from core_console.decide.record import entry, utc_seconds
@@ -44,7 +45,9 @@ def tick(document: Document, context: Context) -> Accepted:
         document = done.document
         entries += done.entries
         effects += done.effects
-    return Accepted(document, None, tuple(entries), tuple(effects))
+    here = replace(context, sender_room=context.sender_room - len(effects))
+    fired = schedule.fire_due(document, here)
+    return Accepted(fired.document, None, (*entries, *fired.entries), (*effects, *fired.effects))
 
 
 def _due(run: Run, context: Context) -> runs.Moved | None:

@@ -5,7 +5,7 @@ Owns every decision about a playbook that is not a run. A refused command change
 
 from msgspec.structs import replace
 
-from core_console.decide import foureyes
+from core_console.decide import firing, foureyes
 from core_console.decide import spec as specs
 from core_console.decide.commands import (
     ActivatePlaybook,
@@ -98,6 +98,7 @@ def _edited(
         updated_at=context.now,
         changed=document.revision + 1,
         editors=editors,
+        trigger_states=firing.kept(playbook, command.spec.triggers),
     )
     sentence = (
         f"{command.actor} edited playbook {edited.id}: {playbook.status} revision "
@@ -223,13 +224,18 @@ def _was_switched(playbook: Playbook, actor: str) -> bool:
 def _moved(
     document: Document, playbook: Playbook, move: str, actor: str, context: Context
 ) -> Playbook:
+    status = PLAYBOOK_MOVES[playbook.status, move]
+    states = playbook.trigger_states
+    if status is PlaybookStatus.ACTIVE:
+        states = firing.from_now(playbook, context.now)
     return replace(
         playbook,
-        status=PLAYBOOK_MOVES[playbook.status, move],
+        status=status,
         revision=playbook.revision + 1,
         changed=document.revision + 1,
         switched_by=actor,
         switched_at=context.now,
+        trigger_states=states,
     )
 
 

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from core_console.model.audit import Entry
 from core_console.model.document import Document
+from core_console.model.event import Event
 from core_console.model.playbook import Playbook
 from core_console.model.run import DispatchPayload, Run
 
@@ -73,14 +74,16 @@ class Accepted(Struct, frozen=True, gc=False):
 
     `document` is the very object that was given when nothing changed. `entries` go to the outbox
     with the swap; `effects` are performed after it. `duplicate` marks the same command given
-    again, which answers as before and changes nothing.
+    again, which answers as before and changes nothing. `refused` is set when the document
+    changed and yet the answer is that refusal: `entries` record it, so nobody else does.
     """
 
     document: Document
-    answer: Playbook | Run | None = None
+    answer: Playbook | Run | Event | None = None
     entries: tuple[Entry, ...] = ()
     effects: tuple[Effect, ...] = ()
     duplicate: bool = False
+    refused: Refused | None = None
 
 
 Outcome = Accepted | Refused

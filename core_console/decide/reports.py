@@ -6,7 +6,7 @@ conflicts. Only `success` goes on; nothing else is ever taken for it.
 
 from msgspec.structs import replace
 
-from core_console.decide import runs, screen
+from core_console.decide import marks, runs, screen
 from core_console.decide.approvals import unknown_step
 from core_console.decide.commands import ReportStep
 from core_console.decide.context import Context
@@ -15,6 +15,7 @@ from core_console.decide.outcome import Accepted, Code, Outcome, Refused, Violat
 from core_console.decide.record import entry, utc_seconds
 from core_console.decide.spec import agent_violations
 from core_console.model.audit import Entry
+from core_console.model.audit import Outcome as Recorded
 from core_console.model.document import Document
 from core_console.model.playbook import DispatchAgent
 from core_console.model.run import Call, Conclusion, Run, StepRun, StepRunStatus
@@ -39,7 +40,7 @@ def report_step(document: Document, command: ReportStep, context: Context) -> Ou
         return Accepted(document, run, duplicate=True)
     conflict = _conflict(run, step_run, command, context)
     if conflict:
-        return Refused(Code.FAILED_PRECONDITION, conflict)
+        return _refused(document, run, command, conflict, context)
     return _reported(document, run, index, command, context)
 
 
@@ -107,7 +108,34 @@ def _reported(
         f"{command.agent} reported {command.conclusion} for step {command.step_id} of run {run.id}"
     )
     record = entry(context, command.actor, "atlas.playbooks.report", ids, sentence)
-    return runs.put(document, moved, *_proof(run, before, command, context), record)
+    ended = marks.reported(document, run.id, command.step_id, command.agent)
+    return runs.put(ended, moved, *_proof(run, before, command, context), record)
+
+
+def _refused(
+    document: Document, run: Run, command: ReportStep, conflict: str, context: Context
+) -> Outcome:
+    """Refuse a report that nothing awaits; it ends the agent's dispatch all the same.
+
+    A dispatch that was reported is no longer outstanding, so it gives no event its depth.
+    """
+    refused = Refused(Code.FAILED_PRECONDITION, conflict)
+    ended = marks.reported(document, run.id, command.step_id, command.agent)
+    if ended is document:
+        return refused
+    sentence = (
+        f"the report of {command.agent} was refused ({conflict}); its dispatch is over all the same"
+    )
+    ids = runs.ids_of(run, command.step_id)
+    record = entry(
+        context,
+        command.actor,
+        "atlas.playbooks.report",
+        ids,
+        sentence,
+        outcome=Recorded.FAILURE,
+    )
+    return Accepted(ended, None, (record,), refused=refused)
 
 
 def _proof(run: Run, before: StepRun, command: ReportStep, context: Context) -> tuple[Entry, ...]:

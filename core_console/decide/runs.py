@@ -11,6 +11,7 @@ from typing import assert_never
 from msgspec import Struct
 from msgspec.structs import replace
 
+from core_console.decide import marks
 from core_console.decide.context import Context
 from core_console.decide.outcome import (
     Accepted,
@@ -34,6 +35,7 @@ from core_console.model.playbook import (
 )
 from core_console.model.run import (
     Call,
+    Cause,
     DispatchPayload,
     Run,
     RunStatus,
@@ -50,12 +52,18 @@ TICKER = "system:ticker"
 
 
 class Start(Struct, frozen=True, gc=False, kw_only=True):
-    """Why and for whom a run starts."""
+    """Why and for whom a run starts; `slot` is a schedule's, the depth and cause an event's."""
 
     trigger: TriggerKind
     initiator: str
     request_id: str = ""
     note: str = ""
+    trigger_id: str = ""
+    event_id: str = ""
+    slot: datetime | None = None
+    chain_depth: int = 0
+    caused_by_run_id: str = ""
+    cause: Cause | None = None
 
 
 class Moved(Struct, frozen=True, gc=False):
@@ -80,7 +88,13 @@ def start(document: Document, playbook: Playbook, why: Start, context: Context) 
         started_at=context.now,
         steps=tuple(StepRun(step=step) for step in playbook.spec.steps),
         revision=document.revision + 1,
+        trigger_id=why.trigger_id,
+        event_id=why.event_id,
+        slot=why.slot,
         request_id=why.request_id,
+        chain_depth=why.chain_depth,
+        caused_by_run_id=why.caused_by_run_id,
+        cause=why.cause,
         note=why.note,
     )
     return claim_next(run, context)
@@ -183,6 +197,8 @@ def _end(run: Run, status: RunStatus, why: str, context: Context) -> Moved:
 def put(document: Document, moved: Moved, *entries: Entry) -> Accepted:
     """Return the document with the moved run in its place; `entries` come before the move's."""
     run = replace(moved.run, revision=document.revision + 1)
+    marked = marks.with_dispatches(document.marks, run, moved.effects)
+    document = replace(document, marks=marked)
     running = {key: value for key, value in document.running.items() if key != run.playbook_id}
     said = (*entries, *moved.entries)
     if run.status not in FINAL:

@@ -79,6 +79,10 @@ class StepReports:
         match outcome:
             case Refused():
                 raise errors.refused(outcome)
+            case Accepted(refused=Refused() as refusal):
+                # The report ended its dispatch, so the swap carries this record.
+                said = errors.refused(refusal)
+                return JSONResponse({"error": said.detail}, said.status_code)
             case Accepted(duplicate=True):
                 # Nothing changed, so no swap carries this record.
                 await self._gate.record(

@@ -194,7 +194,7 @@ class Playbooks(PlaybookServiceServicer):
         raise NotBuiltError("WatchActivity is not part of this version: poll GetRun or ListRuns")
         yield pb.WatchActivityResponse()
 
-    async def _submit(self, command: Command) -> Playbook | Run | None:
+    async def _submit(self, command: Command) -> Playbook | Run | Event | None:
         outcome = await self._console.submit(command)
         match outcome:
             case Refused():

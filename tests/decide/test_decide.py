@@ -13,6 +13,7 @@ from core_console.decide.commands import (
     Decision,
     DeletePlaybook,
     PausePlaybook,
+    RaiseEvent,
     RecordCall,
     RecordScan,
     ReportStep,
@@ -60,39 +61,40 @@ ACTIVE = resting(PlaybookStatus.ACTIVE)
 PAUSED = resting(PlaybookStatus.PAUSED)
 
 EVERY_COMMAND: list[tuple[Document, Command, str, str]] = [
-    (a_document(), CreatePlaybook(AUTHOR, a_spec()), AUTHOR, "create"),
-    (DRAFT, UpdatePlaybook(SECOND, "PB-1", 1, a_spec(notify())), SECOND, "update"),
-    (DRAFT, DeletePlaybook(AUTHOR, "PB-1"), AUTHOR, "delete"),
-    (DRAFT, ActivatePlaybook(SECOND, "PB-1", 1), SECOND, "activate"),
-    (ACTIVE, PausePlaybook(AUTHOR, "PB-1"), AUTHOR, "pause"),
-    (PAUSED, ResumePlaybook(SECOND, "PB-1"), SECOND, "resume"),
-    (ACTIVE, RunNow(AUTHOR, "PB-1"), AUTHOR, "run"),
-    (running("detect"), CancelRun(SECOND, "PBR-1", "stop"), SECOND, "run.cancel"),
+    (a_document(), CreatePlaybook(AUTHOR, a_spec()), AUTHOR, "playbooks.create"),
+    (DRAFT, UpdatePlaybook(SECOND, "PB-1", 1, a_spec(notify())), SECOND, "playbooks.update"),
+    (DRAFT, DeletePlaybook(AUTHOR, "PB-1"), AUTHOR, "playbooks.delete"),
+    (DRAFT, ActivatePlaybook(SECOND, "PB-1", 1), SECOND, "playbooks.activate"),
+    (ACTIVE, PausePlaybook(AUTHOR, "PB-1"), AUTHOR, "playbooks.pause"),
+    (PAUSED, ResumePlaybook(SECOND, "PB-1"), SECOND, "playbooks.resume"),
+    (ACTIVE, RunNow(AUTHOR, "PB-1"), AUTHOR, "playbooks.run"),
+    (running("detect"), CancelRun(SECOND, "PBR-1", "stop"), SECOND, "playbooks.run.cancel"),
     (
         running("approve"),
         DecideApproval(SECOND, "PBR-1", "approve", Decision.APPROVE),
         SECOND,
-        "approval.decide",
+        "playbooks.approval.decide",
     ),
     (
         running("detect"),
         ReportStep("datagov", "PBR-1", "detect", "failure", "", RUN_URL),
         "system:engine",
-        "dispatch",
+        "playbooks.dispatch",
     ),
+    (ACTIVE, RaiseEvent(agent="risk", event="found"), "agent:risk", "events.raise"),
     (
         running("notify"),
         RecordCall("PBR-1", "notify", REPLICA, Call.ACCEPTED, ""),
         "system:engine",
-        "notify",
+        "playbooks.notify",
     ),
     (
         running("scan"),
         RecordScan("PBR-1", "scan", REPLICA, "SCAN-1", {}, ""),
         "system:engine",
-        "scan",
+        "playbooks.scan",
     ),
-    (running("approve"), Tick(), "system:ticker", "expire"),
+    (running("approve"), Tick(), "system:ticker", "playbooks.expire"),
 ]
 
 
@@ -106,7 +108,7 @@ def test_every_command_is_decided_and_recorded_in_its_own_name(
 ) -> None:
     now = later(days=30) if isinstance(command, Tick) else later()
     entry = accepted(document, command, context(now=now)).entries[0]
-    assert (entry.actor, entry.action) == (actor, f"atlas.playbooks.{action}")
+    assert (entry.actor, entry.action) == (actor, f"atlas.{action}")
     assert (entry.at, entry.subject) == (now, "playbook")
 
 

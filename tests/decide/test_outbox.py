@@ -14,6 +14,7 @@ from core_console.decide.commands import (
     Decision,
     DeletePlaybook,
     PausePlaybook,
+    RaiseEvent,
     RecordCall,
     RecordScan,
     ReportStep,
@@ -71,13 +72,13 @@ def test_only_what_the_chain_holds_leaves_the_document(recorded: int, left: list
 
 def test_the_size_of_the_outbox_is_its_stored_size_once_it_matters() -> None:
     assert outbox.outbox_bytes(EMPTY) == 0
-    assert outbox.outbox_bytes(waiting(32)) == 0
-    full = waiting(33)
+    assert outbox.outbox_bytes(waiting(16)) == 0
+    full = waiting(17)
     assert outbox.outbox_bytes(full) == len(msgspec.json.encode(full.outbox))
 
 
 def test_a_size_that_is_not_counted_is_within_the_bound() -> None:
-    assert outbox.OUTBOX_BYTES_MAX > 32 * 2_000
+    assert outbox.OUTBOX_BYTES_MAX > 16 * 4_000
 
 
 @pytest.mark.parametrize("detail", ["", "é" * 300, LONGEST * 4, '"\\' * 100])
@@ -101,6 +102,7 @@ def test_what_entries_add_is_never_estimated_too_low(detail: str) -> None:
         (PausePlaybook(AUTHOR, "PB-1"), True),
         (ResumePlaybook(AUTHOR, "PB-1"), True),
         (RunNow(AUTHOR, "PB-1"), True),
+        (RaiseEvent(agent="risk", event="found"), True),
         (CancelRun(AUTHOR, "PBR-1", "stop"), False),
         (DecideApproval(AUTHOR, "PBR-1", "a", Decision.APPROVE), False),
         (ReportStep("risk", "PBR-1", "a", "success", "", "u"), False),
