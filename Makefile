@@ -39,7 +39,7 @@ check: static coverage test ## the whole gate: what a change must pass
 
 .PHONY: test
 test: tools-test .venv/installed ## run all the tests
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest --durations=10 --durations-min=2 $(ARGS)
 
 .PHONY: test-fast
 test-fast: .venv/installed ## run the tests that are not marked slow

@@ -78,7 +78,7 @@ def test_the_whole_gate_is_what_ci_runs() -> None:
         "--fail-under=100",
     ):
         assert part in planned
-    assert planned.rstrip().endswith("-m pytest")
+    assert "-m pytest" in planned.splitlines()[-1]
 
 
 def make_targets() -> set[str]:
