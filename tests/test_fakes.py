@@ -59,7 +59,9 @@ async def test_a_jump_of_the_wall_clock_wakes_nobody() -> None:
 
 
 async def test_a_sleep_of_nothing_needs_nobody_to_move_the_clock() -> None:
-    await ManualClock().sleep(0)
+    clock = ManualClock()
+    await clock.sleep(0)
+    assert clock.monotonic() == 0
 
 
 def test_ids_count_per_prefix() -> None:

@@ -59,8 +59,7 @@ def approval(run: Run, action: RequireApproval, admission: Admission) -> FourEye
 
 def may_decide(operator: str, action: RequireApproval, admission: Admission) -> bool:
     """Say whether the operator is the named approver or an Atlas admin."""
-    named = bool(action.approver) and normalise(action.approver) == operator
-    return named or is_admin(operator, admission)
+    return normalise(action.approver) == operator or is_admin(operator, admission)
 
 
 def _four_eyes(needed: str, allowed: frozenset[str] | None, reasons: dict[str, str]) -> FourEyes:

@@ -106,7 +106,11 @@ class Console(RuleBasedStateMachine):
         assert outcome.entries or outcome.effects, "a change left no trace"
         assert all(entry.at == self.now for entry in outcome.entries)
         self.judge_moves(before, after)
-        self.judge_command(before, command)
+        if outcome.refused is None:
+            self.judge_command(before, command)
+        else:
+            assert isinstance(command, ReportStep)
+            assert replace(after, marks=before.marks) == before, "a refusal moved something"
         self.judge_effects(after, outcome.effects, replica)
         for run in after.finished.values():
             if run.id not in before.finished:

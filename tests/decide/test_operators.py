@@ -199,6 +199,12 @@ def test_an_unknown_run_is_not_found(run_id: str, shown: str) -> None:
     refused(ACTIVE, replace(CANCEL, run_id=run_id), Code.NOT_FOUND, reason)
 
 
+def test_a_cancellation_may_be_told_in_lines() -> None:
+    document = a_document(PLAYBOOK, a_run_at(PLAYBOOK, "detect"))
+    outcome = accepted(document, replace(CANCEL, note="two\nlines" + "é" * 495))
+    assert the_step(outcome, "detect").decision_note.startswith("two\nlines")
+
+
 def test_the_same_person_may_cancel_twice() -> None:
     document = accepted(a_document(PLAYBOOK, a_run_at(PLAYBOOK, "notify")), CANCEL).document
     repeated(document, replace(CANCEL, note="in other words"))

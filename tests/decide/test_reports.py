@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from core_console.decide.commands import CancelRun, RecordCall, ReportStep, Tick
-from core_console.decide.outcome import Code
+from core_console.decide.commands import CancelRun, RecordCall, ReportStep, RunNow, Tick
+from core_console.decide.outcome import Code, Refused
 from core_console.model.document import Document
 from core_console.model.playbook import AGENTS
 from core_console.model.run import Call, RunStatus, StepRunStatus
 from tests.builders import (
+    AUTHOR,
     NOW,
     REPLICA,
     RUN_URL,
@@ -181,6 +182,32 @@ def test_no_report_is_taken_after_the_step_timed_out() -> None:
     reason = f"{NAME} is TIMED_OUT: it awaits no report"
     refused(timed_out, REPORT, Code.FAILED_PRECONDITION, reason, late)
     refused(timed_out, REPORT, Code.FAILED_PRECONDITION, reason, context())
+
+
+def test_a_refused_report_ends_its_dispatch_and_nothing_else() -> None:
+    """A dispatch that was reported is over, so later events of its agent are no echo of it."""
+    document = accepted(a_document(PLAYBOOK), RunNow(AUTHOR, "PB-1")).document
+    late, reason = context(now=later(minutes=60)), f"{NAME} was due at 2026-11-30T13:00:00Z"
+    outcome = accepted(document, REPORT, late)
+    assert outcome.refused == Refused(Code.FAILED_PRECONDITION, f"{reason}: the report is too late")
+    assert [mark.reported for mark in document.marks] == [False]
+    assert [mark.reported for mark in outcome.document.marks] == [True]
+    assert replace(outcome.document, marks=document.marks) == document
+    assert (outcome.answer, outcome.effects) == (None, ())
+    assert said(outcome) == [(*REPORTED[:3], "failure")]
+    assert outcome.entries[0].detail == (
+        f"the report of datagov was refused ({reason}: the report is too late); "
+        "its dispatch is over all the same"
+    )
+    again = f"{reason}: the report is too late"
+    refused(outcome.document, REPORT, Code.FAILED_PRECONDITION, again, late)
+
+
+@pytest.mark.parametrize("conclusion", ["success", "failure"])
+def test_an_accepted_report_ends_its_dispatch_too(conclusion: str) -> None:
+    document = accepted(a_document(PLAYBOOK), RunNow(AUTHOR, "PB-1")).document
+    outcome = accepted(document, replace(REPORT, conclusion=conclusion))
+    assert [mark.reported for mark in outcome.document.marks] == [True]
 
 
 def test_no_report_is_taken_after_the_run_was_cancelled() -> None:
