@@ -14,7 +14,7 @@ from hashlib import blake2b
 from msgspec import json
 
 from core_console.capex.case import Case, join
-from core_console.capex.feeds import Table
+from core_console.capex.feeds import CONTRACTS, Table
 from core_console.capex.rules.book import RULE_BOOK
 from core_console.capex.rules.rule import Rule
 from core_console.model.capex import Config, Effect, Feed, Figure, Thresholds
@@ -86,8 +86,9 @@ def evaluate(
         if reason := _not_evaluated(rule, effect, case):
             unmeasured.append(reason)
             continue
-        outcomes.append(_outcome(rule, effect, case))
-        unmeasured.extend(_limited(rule, effect, case))
+        outcome = _outcome(rule, effect, case)
+        outcomes.append(outcome)
+        unmeasured.extend(_limited(outcome, case))
     return Evaluation(
         case=case,
         outcomes=tuple(outcomes),
@@ -115,9 +116,10 @@ def _not_evaluated(rule: Rule, effect: Effect, case: Case) -> str:
     return ""
 
 
-def _limited(rule: Rule, effect: Effect, case: Case) -> Iterator[str]:
+def _limited(outcome: RuleOutcome, case: Case) -> Iterator[str]:
     """Yield how far a rule that is evaluated still says less than it seems to."""
-    if effect is Effect.DRY_RUN:
+    rule = outcome.rule
+    if outcome.effect is Effect.DRY_RUN:
         yield f"{rule.id} is a dry run: its findings are listed and count in no figure"
     if rule.gap is not None and (rows := rule.gap.count(case)):
         yield (
@@ -147,8 +149,10 @@ def _row_ids(table: Table, outcomes: list[RuleOutcome]) -> dict[int, str]:
             failing.update(each.failing)
     seen: Counter[str] = Counter()
     ids: dict[int, str] = {}
+    columns = [table.texts[column] for column in CONTRACTS[table.feed].columns]
     for row in sorted(failing):
-        digest = blake2b(json.encode(table.row(row)), digest_size=DIGEST_BYTES).hexdigest()
+        content = json.encode([cells[row] for cells in columns])
+        digest = blake2b(content, digest_size=DIGEST_BYTES).hexdigest()
         seen[digest] += 1
         ids[row] = f"{digest}-{seen[digest]}"
     return ids

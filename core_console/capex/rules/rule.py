@@ -73,8 +73,8 @@ def request_of_spend(case: Case, row: int) -> Sequence[RowRef]:
 
 def ambiguous_approvals(case: Case) -> int:
     """Count the spend rows whose ApprovalId several requests have."""
-    found = case.approval_rows.get
-    return sum(found(cell) == ABSENT for cell in case.spend.texts[Column.APPROVAL_ID])
+    several = {cell for cell, row in case.approval_rows.items() if row == ABSENT}
+    return sum(map(several.__contains__, case.spend.texts[Column.APPROVAL_ID]))
 
 
 def _present(feed: Feed, row: int) -> Sequence[RowRef]:
