@@ -313,11 +313,27 @@ class StandIn:
         self.process.close()
 
 
+_LISTENS_ELSEWHERE = """
+name: elsewhere
+on:
+  repository_dispatch:
+    types: [something-else]
+permissions: {}
+jobs:
+  nothing:
+    runs-on: ubuntu-24.04
+    timeout-minutes: 5
+    steps:
+      - name: Do nothing
+        run: "true"
+"""
+
+
 def silent_tree(folder: Path) -> Path:
-    """Return an agents repository in which nothing listens."""
-    (folder / ".github" / "workflows").mkdir(parents=True)
-    (folder / "agents").mkdir()
-    (folder / "agents" / "README").write_text("Nothing listens here.\n")
+    """Return an agents repository in which nothing listens to a dispatch of ours."""
+    workflows = folder / ".github" / "workflows"
+    workflows.mkdir(parents=True)
+    (workflows / "elsewhere.yml").write_text(_LISTENS_ELSEWHERE)
     return folder
 
 
