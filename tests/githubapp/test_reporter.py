@@ -7,8 +7,8 @@ import pytest
 
 from core_console.githubapp.answers import Answer
 from core_console.githubapp.app import GitHubApp, NoGitHub
-from core_console.githubapp.probes import not_ok
-from core_console.ports import Standing
+from core_console.githubapp.probes import not_ok, viewer_id
+from core_console.ports import ReporterVerdict, Standing
 from core_console.standin.api_tokens import TokenFormat
 from core_console.standin.faults import Endpoint, Trouble
 from core_console.standin.state import ACTIONS_BOT_ID
@@ -180,6 +180,23 @@ async def test_a_plain_403_is_unknown_for_github_locks_out_good_tokens_too(
 def test_a_bearer_that_may_not_ask_is_foreign() -> None:
     not_ours = b'{"message":"Resource not accessible by integration"}'
     assert not_ok(Answer(403, {}, not_ours), NOON).standing is Standing.FOREIGN
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"data":{"viewer":{"databaseId":9001}},"errors":[{"message":"partial"}]}',
+        b'{"data":{"viewer":null}}',
+        b'{"data":null}',
+        b'{"data":{"viewer":{"databaseId":"9001"}}}',
+        b"{}",
+        b"",
+    ],
+)
+def test_a_graphql_200_that_does_not_name_the_viewer_cleanly_is_unknown(body: bytes) -> None:
+    found = viewer_id(Answer(200, {}, body), NOON)
+    assert isinstance(found, ReporterVerdict)
+    assert found.standing is Standing.UNKNOWN
 
 
 async def test_closing_ends_the_verifications_in_flight(site: Site, github: GitHubApp) -> None:
