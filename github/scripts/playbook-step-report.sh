@@ -60,8 +60,10 @@ if ! console_call POST /api/playbook-runs/step-report "$work/report.json" "$work
   call_log "step report: $conclusion was NOT delivered; the console ends the step at its deadline"
   exit 1
 fi
-if ! jq -es 'length == 1 and (.[0] | type == "object" and .accepted == true)' "$work/answer.json" >/dev/null 2>&1; then
+if ! again=$(jq -ers 'select(length == 1) | .[0] | select(type == "object" and .accepted == true)
+  | if .duplicate == true then " (the console had it already)" else "." end' "$work/answer.json" 2>/dev/null) ||
+  [[ -z $again ]]; then
   call_log "step report: whatever answered $CALL_STATUS at CORE_CONSOLE_HTTP_URL is not the console"
   exit 1
 fi
-echo "step report: $conclusion delivered$(jq -r 'if .duplicate == true then " (the console had it already)" else "" end' "$work/answer.json")"
+echo "step report: $conclusion delivered${again%.}"
