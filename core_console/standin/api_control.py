@@ -93,9 +93,9 @@ def control_routes(world: World, plans: Plans, control: Control) -> list[Route]:
         return route(path, "GET", show)
 
     return [
-        shown("dispatches", lambda: world.dispatches),
-        shown("comments", lambda: world.comments),
-        shown("calls", lambda: world.calls),
+        shown("dispatches", lambda: list(world.dispatches)),
+        shown("comments", lambda: list(world.comments)),
+        shown("calls", lambda: list(world.calls)),
         shown("runs", lambda: list(control.runs())),
         route("faults", "POST", acts.add_fault),
         route("faults", "DELETE", acts.clear_faults),
@@ -115,7 +115,7 @@ async def _guarded(act: _Act, request: Request) -> Response:
         found = await act(request)
     except Refusal as refusal:
         return refused(refusal.status, refusal.message)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, OverflowError) as error:
         return refused(400, str(error))
     return answer(204 if found is None else 200, found)
 

@@ -4,8 +4,9 @@ Owns the list of troubles that are waiting and which call meets one. Never does 
 """
 
 from enum import StrEnum
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 
 class Trouble(StrEnum):
@@ -54,9 +55,13 @@ class Plan(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
 
     trouble: Trouble
     endpoint: Endpoint = Endpoint.ANY
-    times: int = 1
+    times: Annotated[int, Meta(ge=1, le=1_000)] = 1
     status: int = 0
     wait_s: int = 60
+
+
+# More than any test plans; beyond this something plans in a loop.
+_WAITING_MAX = 1_000
 
 
 class Plans:
@@ -66,7 +71,13 @@ class Plans:
         self._waiting: list[tuple[Plan, int]] = []
 
     def add(self, plan: Plan) -> None:
-        """Let the next calls of the plan's endpoint meet its trouble."""
+        """Let the next calls of the plan's endpoint meet its trouble.
+
+        Raises:
+            OverflowError: too many are waiting already.
+        """
+        if len(self._waiting) >= _WAITING_MAX:
+            raise OverflowError(f"{_WAITING_MAX} troubles are waiting already")
         self._waiting.append((plan, plan.times))
 
     def clear(self) -> None:

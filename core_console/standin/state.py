@@ -4,6 +4,7 @@ Owns the world behind the API. Never speaks HTTP and never decides what an
 answer looks like.
 """
 
+from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -20,6 +21,9 @@ ACTIONS_BOT_ID = 41_898_282
 
 # An installation token lives exactly one hour.
 TOKEN_LIFE = timedelta(hours=1)
+
+# A stand-in that runs for days must not grow: of each kind the newest are kept.
+_KEPT_MAX = 10_000
 
 # What an App of the console is granted (05, section 1).
 GRANTED = {"actions": "read", "contents": "write", "issues": "write", "metadata": "read"}
@@ -137,9 +141,9 @@ class World:
         self.repositories: dict[int, Repository] = {}
         self.renamed: dict[str, int] = {}
         self.tokens: dict[str, Token] = {}
-        self.dispatches: list[DispatchEvent] = []
-        self.comments: list[Comment] = []
-        self.calls: list[Call] = []
+        self.dispatches: deque[DispatchEvent] = deque(maxlen=_KEPT_MAX)
+        self.comments: deque[Comment] = deque(maxlen=_KEPT_MAX)
+        self.calls: deque[Call] = deque(maxlen=_KEPT_MAX)
         self.token_format = TokenFormat.LONG
         self.unready_calls = 0
         self._last_id = 1_000
@@ -237,6 +241,8 @@ class World:
         """Make `token` live and return its text, in the format that is set."""
         text = token_text(self.app.id, self.token_format)
         self.tokens[text] = token
+        if len(self.tokens) > _KEPT_MAX:
+            del self.tokens[next(iter(self.tokens))]
         return text
 
     async def accept_dispatch(self, event: DispatchEvent) -> None:

@@ -19,7 +19,7 @@ from core_console.model.run import Call
 from core_console.ports import Standing
 from core_console.standin.api import build_api
 from core_console.standin.api_control import Control
-from core_console.standin.faults import Plans
+from core_console.standin.faults import Plan, Plans, Trouble
 from core_console.standin.server import public_key_of
 from tests.githubapp.site import (
     ORG,
@@ -112,6 +112,7 @@ async def test_the_world_can_be_changed(site: Site, http: httpx.AsyncClient) -> 
     [
         ("faults", {"trouble": "earthquake"}, 400),
         ("faults", {"trouble": "error_after", "when": "now"}, 400),
+        ("faults", {"trouble": "error_after", "times": 0}, 400),
         ("tokens", {"kind": "root", "org": ORG}, 400),
         ("tokens", {"kind": "app", "org": "nobody"}, 404),
         ("tokens", {"kind": "app", "org": ORG, "repositories": ["nothing"]}, 404),
@@ -122,6 +123,19 @@ async def test_a_wish_that_is_not_understood_is_refused(
     http: httpx.AsyncClient, what: str, body: dict[str, Any], status: int
 ) -> None:
     assert (await http.post(f"/_standin/{what}", json=body)).status_code == status
+
+
+def test_what_is_kept_and_planned_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("core_console.standin.state._KEPT_MAX", 3)
+    monkeypatch.setattr("core_console.standin.faults._WAITING_MAX", 3)
+    world, plans = new_world(HastyClock()), Plans()
+    installation = world.add_installation(ORG)
+    texts = [world.mint(installation)[0] for _ in range(5)]
+    assert list(world.tokens) == texts[2:]
+    for _ in range(3):
+        plans.add(Plan(Trouble.ERROR_AFTER))
+    with pytest.raises(OverflowError):
+        plans.add(Plan(Trouble.ERROR_AFTER))
 
 
 async def test_only_this_machine_may_ask() -> None:
