@@ -20,11 +20,11 @@ _EVERY = "*"
 _YEARS_AHEAD = 8
 """Leap days come at most eight years apart (1896 to 1904, 2096 to 2104)."""
 
-_KEPT = 1_024
-"""More than twice the 400 triggers that a console can have: a tick asks for each of them."""
+_KEPT = 4_096
+"""400 triggers that each show their next five slots, and twice that: croniter takes its time."""
 
 _DAYS_MAX = 31
-_MINUTE = timedelta(minutes=1)
+_MINUTE, _HOUR = timedelta(minutes=1), timedelta(hours=1)
 
 _LIBRARY_ERRORS = (ValueError, ArithmeticError, LookupError, TypeError, AssertionError)
 """What arithmetic over an odd date raises; croniter's own errors are ValueErrors."""
@@ -111,15 +111,24 @@ def due(cron: str, *, since: datetime, now: datetime) -> Due | None:
     first = after(cron, since)
     if first > now:
         return None
+    if after(cron, first) > now:
+        return Due(1, first, first, None)
     newest = _at_or_before(cron, now)
     count = _count(plan(cron), since, newest)
-    passed = _at_or_before(cron, newest - _MINUTE) if count > 1 else None
-    return Due(count, first, newest, passed)
+    return Due(count, first, newest, _at_or_before(cron, newest - _MINUTE))
+
+
+def after(cron: str, at: datetime) -> datetime:
+    """Return the first slot after `at`, in UTC; raise SlotError when there is none in 8 years."""
+    # Within an hour after the slots' minute nothing changes, so that one answer serves them all.
+    here = at.astimezone(UTC)
+    minute = plan(cron).minute
+    hour = here if here.minute >= minute else here - _HOUR
+    return _next(cron, hour.replace(minute=minute, second=0, microsecond=0))
 
 
 @lru_cache(maxsize=_KEPT)
-def after(cron: str, at: datetime) -> datetime:
-    """Return the first slot after `at`, in UTC; raise SlotError when there is none in 8 years."""
+def _next(cron: str, at: datetime) -> datetime:
     return _asked(cron, at, back=False)
 
 
