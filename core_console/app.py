@@ -19,6 +19,7 @@ from starlette.applications import Starlette
 
 from core_console import logs
 from core_console.addresses import Address
+from core_console.batch import METADOC
 from core_console.clock import RandomIds, SystemClock
 from core_console.doors import app as doors
 from core_console.doors import server as door_server
@@ -26,7 +27,7 @@ from core_console.doors.audit import AuditDoors
 from core_console.doors.gate import Gate as DoorGate
 from core_console.doors.operators import Operators
 from core_console.effects import Performer
-from core_console.engine import Engine, Policy
+from core_console.engine import Engine, Metadoc, Policy
 from core_console.githubapp.app import GitHubApp, NoGitHub
 from core_console.githubapp.organisation import Organisation
 from core_console.governance.chain import Chain
@@ -41,10 +42,7 @@ from core_console.store.file import FileDocument
 from core_console.store.filelog import FileLog
 from core_console.ticker import Ticker
 
-METADOC = "atlas-playbooks"
-"""The document's name, in the root and in every record that it decides."""
-
-DOCUMENT_PATH = Path("var/lib") / METADOC
+DOCUMENT_PATH = Path("var/lib") / METADOC.name
 LOG_PATH = Path("var/log/audit")
 
 _CALLS_S = 15.0
@@ -79,15 +77,17 @@ class Console:
             timedelta(minutes=settings.catch_up_minutes),
         )
         self.github, self.organisation = _github(settings, self.clock)
-        self.recorder = Recorder(self.chain, METADOC, self.clock)
+        self.recorder = Recorder(self.chain, METADOC.name, self.clock)
         self.performer = Performer(github=self.github, scanner=NoFeeds(), clock=self.clock)
-        self.engine = Engine(
+        self.engine: Metadoc = Engine(
+            METADOC,
             store=self.document,
             recorder=self.recorder,
             performer=self.performer,
             clock=self.clock,
             ids=self.ids,
             policy=self.policy,
+            replica=self.ids.new("CON"),
         )
         self.ticker = Ticker(
             self.engine,

@@ -5,9 +5,10 @@ ours, changes nothing and does not spoil its batch.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 import structlog
-from msgspec import Struct
 
 from core_console.decide.commands import Command
 from core_console.decide.context import Context
@@ -20,56 +21,87 @@ from core_console.decide.outbox import (
     unwritable,
     with_entries,
 )
-from core_console.decide.outcome import Accepted, Effect, Outcome
-from core_console.model.document import Document
+from core_console.decide.outcome import Accepted, Carried, Effect, Refused
+from core_console.model.codec import METADOC as METADOC_CODEC
+from core_console.model.codec import Codec
+from core_console.model.document import EMPTY, Document, Versioned
 from core_console.model.faults import InvariantError
 
 _log = structlog.get_logger(__name__)
 
 
-class Decided(Struct, frozen=True, gc=False):
+D = TypeVar("D", bound=Versioned)
+C = TypeVar("C")
+R = TypeVar("R", bound=Carried[Any, Any])
+
+Decide = Callable[[D, C, Context], R | Refused]
+
+
+@dataclass(frozen=True, slots=True)
+class Decided(Generic[D, R]):
     """What a batch came to: one outcome for each command that was taken, in order.
 
     `document` is the very one that was given when no command changed anything.
     """
 
-    document: Document
-    outcomes: list[Outcome | Exception]
+    document: D
+    outcomes: list[R | Refused | Exception]
     effects: list[Effect]
 
 
-def decide_batch(
-    base: Document, commands: Sequence[Command], context_after: Callable[[int], Context]
-) -> Decided:
-    """Decide as many commands as the outbox has room for.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind(Generic[D, C, R]):
+    """A kind of document: its name in records, its beginning, its bytes and its decisions.
 
-    New work that finds the outbox full at the start of its batch is refused; when the batch
-    itself filled it, the rest is left for the next batch. `context_after` is given the number of
-    effects that the batch has claimed so far.
+    `is_new_work` says of a command whether it starts something, rather than ending what is in
+    flight: new work is refused while the outbox is full.
     """
-    document, waiting_bytes = base, outbox_bytes(base)
-    was_full = waiting_bytes >= OUTBOX_BYTES_MAX
-    outcomes: list[Outcome | Exception] = []
-    effects: list[Effect] = []
-    for command in commands:
-        outcome: Outcome | Exception = unwritable()
-        if waiting_bytes < OUTBOX_BYTES_MAX or not is_new_work(command):
-            outcome = decide_one(document, command, context_after(len(effects)))
-        elif not was_full:
-            break
-        if isinstance(outcome, Accepted) and outcome.document is not document:
-            document = with_entries(outcome.document, outcome.entries)
-            waiting_bytes += entries_bytes(outcome.entries)
-            effects.extend(outcome.effects)
-        outcomes.append(outcome)
-    return Decided(document, outcomes, effects)
+
+    name: str
+    empty: D
+    codec: Codec[D]
+    decide: Decide[D, C, R]
+    is_new_work: Callable[[C], bool]
+
+    def decide_batch(
+        self, base: D, commands: Sequence[C], context_after: Callable[[int], Context]
+    ) -> Decided[D, R]:
+        """Decide as many commands as the outbox has room for.
+
+        New work that finds the outbox full at the start of its batch is refused; when the batch
+        itself filled it, the rest is left for the next batch. `context_after` is given the number
+        of effects that the batch has claimed so far.
+        """
+        document, waiting_bytes = base, outbox_bytes(base)
+        was_full = waiting_bytes >= OUTBOX_BYTES_MAX
+        outcomes: list[R | Refused | Exception] = []
+        effects: list[Effect] = []
+        for command in commands:
+            outcome: R | Refused | Exception = unwritable()
+            if waiting_bytes < OUTBOX_BYTES_MAX or not self.is_new_work(command):
+                outcome = self.decide_one(document, command, context_after(len(effects)))
+            elif not was_full:
+                break
+            if isinstance(outcome, Carried) and outcome.document is not document:
+                document = with_entries(outcome.document, outcome.entries)
+                waiting_bytes += entries_bytes(outcome.entries)
+                effects.extend(outcome.effects)
+            outcomes.append(outcome)
+        return Decided(document, outcomes, effects)
+
+    def decide_one(self, document: D, command: C, context: Context) -> R | Refused | Exception:
+        """Decide one command; a bug of ours that it meets is its outcome, and its alone."""
+        try:
+            return self.decide(document, command, context)
+        except Exception as error:
+            _log.exception("decision_failed", command=type(command).__name__)
+            # A future cannot carry a StopIteration, and whoever waits must be answered.
+            return (
+                InvariantError("a decision failed") if isinstance(error, StopIteration) else error
+            )
 
 
-def decide_one(document: Document, command: Command, context: Context) -> Outcome | Exception:
-    """Decide one command; a bug of ours that it meets is its outcome, and its alone."""
-    try:
-        return decide(document, command, context)
-    except Exception as error:
-        _log.exception("decision_failed", command=type(command).__name__)
-        # A future cannot carry a StopIteration, and whoever waits must be answered.
-        return InvariantError("a decision failed") if isinstance(error, StopIteration) else error
+METADOC: Kind[Document, Command, Accepted] = Kind(
+    name="atlas-playbooks", empty=EMPTY, codec=METADOC_CODEC, decide=decide, is_new_work=is_new_work
+)
+"""The metadoc."""

@@ -1,6 +1,6 @@
 """The writer loop: load, decide, swap, answer, then perform.
 
-Owns the one writer of the metadoc in this process. Commands queue up; the writer takes what is
+Owns the one writer of a document in this process. Commands queue up; the writer takes what is
 waiting, decides each against the state that the one before it left, and makes one swap for all
 of them. Nobody is answered before the swap is durable, and no effect is performed before it.
 Never interprets a command: that is `decide`'s.
@@ -10,21 +10,22 @@ import asyncio
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import timedelta
-from typing import Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import structlog
 from msgspec import Struct
 from msgspec.structs import replace
 
-from core_console.batch import decide_batch, decide_one
+from core_console.batch import Kind
 from core_console.decide.commands import Command
 from core_console.decide.context import CATCH_UP, Context
 from core_console.decide.identity import Admission
 from core_console.decide.outbox import OUTBOX_BYTES_MAX, outbox_bytes, without_recorded
-from core_console.decide.outcome import Code, Effect, Outcome, Refused
-from core_console.model.codec import DocumentError, decode, encode
-from core_console.model.document import EMPTY, Document
+from core_console.decide.outcome import Accepted, Carried, Code, Effect, Refused
+from core_console.model.codec import DocumentError
+from core_console.model.document import Document, Versioned
 from core_console.ports import Clock, Conflict, Fault, Ids
 from core_console.ports import Document as Store
 from core_console.recorder import Recorder
@@ -67,25 +68,33 @@ class Performer(Protocol):
         ...
 
 
-class _Held(Struct, frozen=True, gc=False):
+D = TypeVar("D", bound=Versioned)
+C = TypeVar("C")
+R = TypeVar("R", bound=Carried[Any, Any])
+
+
+@dataclass(frozen=True, slots=True)
+class _Held(Generic[D]):
     """The document as it was last known to be stored."""
 
     version: str
-    document: Document
+    document: D
 
 
-class _Asked(Struct, frozen=True, gc=False):
+@dataclass(frozen=True, slots=True)
+class _Asked(Generic[C, R]):
     """A command and who waits for its outcome."""
 
-    command: Command
-    answer: asyncio.Future[Outcome]
+    command: C
+    answer: asyncio.Future[R | Refused]
 
 
-class Engine:
-    """The one writer of the metadoc in this process, and the reader of its newest state."""
+class Engine(Generic[D, C, R]):
+    """The one writer of one document in this process, and the reader of its newest state."""
 
     def __init__(
         self,
+        kind: Kind[D, C, R],
         *,
         store: Store,
         recorder: Recorder,
@@ -93,20 +102,22 @@ class Engine:
         clock: Clock,
         ids: Ids,
         policy: Policy,
+        replica: str,
     ) -> None:
-        self.replica = ids.new("CON")
+        self.replica = replica
+        self._kind = kind
         self._store = store
         self._recorder = recorder
         self._performer = performer
         self._clock = clock
         self._ids = ids
         self._policy = policy
-        self._held: _Held | None = None
+        self._held: _Held[D] | None = None
         self._swaps = 0
         self._swapping = False
         self._closing = False
         self._loading = asyncio.Lock()
-        self._queue: deque[_Asked] = deque()
+        self._queue: deque[_Asked[C, R]] = deque()
         self._asked = asyncio.Event()
         self._writer: asyncio.Task[None] | None = None
 
@@ -128,18 +139,18 @@ class Engine:
         """Whether commands are taken now."""
         return self._writer is not None and not self._writer.done() and not self._closing
 
-    async def submit(self, command: Command) -> Outcome:
+    async def submit(self, command: C) -> R | Refused:
         """Return the command's outcome once it is durable; raise Fault when it cannot be."""
         if self._closing:
             raise Fault("the console is stopping; ask another replica, or try again")
         if len(self._queue) >= QUEUE_MAX:
             raise Fault("the console has too much to do; try again later", retry_after_s=1)
-        asked = _Asked(command, asyncio.get_running_loop().create_future())
+        asked: _Asked[C, R] = _Asked(command, asyncio.get_running_loop().create_future())
         self._queue.append(asked)
         self._asked.set()
         return await asked.answer
 
-    async def snapshot(self) -> Document:
+    async def snapshot(self) -> D:
         """Return the newest durable document; raise Fault when the store cannot be asked."""
         if self._swapping and self._held is not None:
             # The store may show our own swap before it is durable; nobody sees it before us.
@@ -151,13 +162,24 @@ class Engine:
         with suppress(Fault):
             await self._recorder.drain((await self.snapshot()).outbox)
 
-    async def _fresh(self) -> _Held:
+    async def _fresh(self) -> _Held[D]:
         async with self._loading:
             version = await self._store.version()
             if self._held is None or self._held.version != version:
                 stored = await self._store.load()
-                self._held = _Held(stored.version, _decoded(stored.data))
+                self._held = _Held(stored.version, self._decoded(stored.data))
             return self._held
+
+    def _decoded(self, data: bytes) -> D:
+        if not data:
+            return self._kind.empty
+        try:
+            return self._kind.codec.decode(data)
+        except DocumentError as error:
+            raise Fault(
+                f"the stored document cannot be read: {error}; keep it and restore a backup",
+                retryable=False,
+            ) from error
 
     async def _write(self) -> None:
         while self._queue or not self._closing:
@@ -167,7 +189,7 @@ class Engine:
                 taken = [self._queue.popleft() for _ in range(min(BATCH_MAX, len(self._queue)))]
                 await self._commit(taken)
 
-    async def _commit(self, batch: list[_Asked]) -> None:
+    async def _commit(self, batch: list[_Asked[C, R]]) -> None:
         """Decide and swap a batch, and answer it whatever happens."""
         try:
             for attempt in range(ATTEMPTS_MAX):
@@ -185,13 +207,13 @@ class Engine:
             self._held = None
             _answer(batch, [error] * len(batch))
 
-    async def _attempt(self, batch: list[_Asked]) -> bool:
+    async def _attempt(self, batch: list[_Asked[C, R]]) -> bool:
         """Try once; return False when another replica won the race."""
         held = await self._fresh()
         await self._make_outbox_room(held.document)
         commands = [asked.command for asked in batch]
         lean = without_recorded(held.document, self._recorder.recorded)
-        decided = decide_batch(lean, commands, self._context)
+        decided = self._kind.decide_batch(lean, commands, self._context)
         if decided.document is not lean:
             stamped = self._stamped(decided.document)
             try:
@@ -221,16 +243,16 @@ class Engine:
             catch_up=self._policy.catch_up,
         )
 
-    def _stamped(self, document: Document) -> Document:
+    def _stamped(self, document: D) -> D:
         self._swaps += 1
         return replace(
             document, revision=document.revision + 1, swap_id=f"{self.replica}-{self._swaps}"
         )
 
-    async def _swap(self, held: _Held, document: Document) -> None:
+    async def _swap(self, held: _Held[D], document: D) -> None:
         self._swapping = True
         try:
-            version = await self._store.swap(held.version, encode(document))
+            version = await self._store.swap(held.version, self._kind.codec.encode(document))
             self._held = _Held(version, document)
         finally:
             self._swapping = False
@@ -243,7 +265,7 @@ class Engine:
             return (await self._fresh()).document.swap_id == mine
         return False
 
-    async def _make_outbox_room(self, document: Document) -> None:
+    async def _make_outbox_room(self, document: D) -> None:
         """Give a chain that lags a moment to catch up before new work is refused for it."""
         if outbox_bytes(without_recorded(document, self._recorder.recorded)) < OUTBOX_BYTES_MAX:
             return
@@ -251,26 +273,14 @@ class Engine:
             async with asyncio.timeout(_RECORDER_PATIENCE_S):
                 await self._recorder.drain(document.outbox)
 
-    def _answer_fault(self, batch: Sequence[_Asked], base: Document, fault: Fault) -> None:
+    def _answer_fault(self, batch: Sequence[_Asked[C, R]], base: D, fault: Fault) -> None:
         """Answer the fault to all but those that would have been refused anyway."""
         context = self._context()
-        outcomes = [decide_one(base, asked.command, context) for asked in batch]
+        outcomes = [self._kind.decide_one(base, asked.command, context) for asked in batch]
         _answer(batch, [each if isinstance(each, Refused) else fault for each in outcomes])
 
 
-def _decoded(data: bytes) -> Document:
-    if not data:
-        return EMPTY
-    try:
-        return decode(data)
-    except DocumentError as error:
-        raise Fault(
-            f"the stored document cannot be read: {error}; keep it and restore a backup",
-            retryable=False,
-        ) from error
-
-
-def _answer(batch: Sequence[_Asked], outcomes: Sequence[Outcome | Exception]) -> None:
+def _answer(batch: Sequence[_Asked[C, R]], outcomes: Sequence[R | Refused | Exception]) -> None:
     for asked, outcome in zip(batch, outcomes, strict=False):
         if asked.answer.done():
             continue
@@ -278,3 +288,7 @@ def _answer(batch: Sequence[_Asked], outcomes: Sequence[Outcome | Exception]) ->
             asked.answer.set_exception(outcome)
         else:
             asked.answer.set_result(outcome)
+
+
+Metadoc = Engine[Document, Command, Accepted]
+"""The engine of the playbooks."""

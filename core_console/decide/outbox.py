@@ -5,6 +5,7 @@ that it has from one that it lacks.
 """
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -20,7 +21,9 @@ from core_console.decide.commands import (
 )
 from core_console.decide.outcome import Code, Refused
 from core_console.model.audit import Entry, OutboxEntry
-from core_console.model.document import Document
+from core_console.model.document import Versioned
+
+D = TypeVar("D", bound=Versioned)
 
 OUTBOX_BYTES_MAX = 65_536
 """The most that may wait for the chain before new work is refused (governance, section 3)."""
@@ -33,7 +36,7 @@ _SMALL = 16
 under 4,000 bytes."""
 
 
-def with_entries(document: Document, entries: Sequence[Entry]) -> Document:
+def with_entries(document: D, entries: Sequence[Entry]) -> D:
     """Return the document with these entries at the end of its outbox."""
     first = document.outbox_number + 1
     numbered = tuple(OutboxEntry(first + index, each) for index, each in enumerate(entries))
@@ -44,7 +47,7 @@ def with_entries(document: Document, entries: Sequence[Entry]) -> Document:
     )
 
 
-def without_recorded(document: Document, recorded: int) -> Document:
+def without_recorded(document: D, recorded: int) -> D:
     """Return the document without the entries up to that number: the chain holds them."""
     if not document.outbox or document.outbox[0].number > recorded:
         return document
@@ -53,7 +56,7 @@ def without_recorded(document: Document, recorded: int) -> Document:
     )
 
 
-def outbox_bytes(document: Document) -> int:
+def outbox_bytes(document: Versioned) -> int:
     """Return the stored size of the outbox, as far as it matters: 0 while it is small."""
     return len(msgspec.json.encode(document.outbox)) if len(document.outbox) > _SMALL else 0
 

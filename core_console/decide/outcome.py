@@ -4,6 +4,7 @@ Owns the answer types and their codes. A refusal is data, because it is recorded
 """
 
 from enum import StrEnum
+from typing import Generic, TypeVar
 
 from msgspec import Struct
 
@@ -69,8 +70,12 @@ class RunScan(Struct, frozen=True, gc=False):
 Effect = SendDispatch | SendComment | RunScan
 
 
-class Accepted(Struct, frozen=True, gc=False):
-    """A command that was carried out.
+D = TypeVar("D")
+A = TypeVar("A")
+
+
+class Carried(Struct, Generic[D, A], frozen=True, gc=False):
+    """A command that was carried out, on whichever document.
 
     `document` is the very object that was given when nothing changed. `entries` go to the outbox
     with the swap; `effects` are performed after it. `duplicate` marks the same command given
@@ -78,12 +83,16 @@ class Accepted(Struct, frozen=True, gc=False):
     changed and yet the answer is that refusal: `entries` record it, so nobody else does.
     """
 
-    document: Document
-    answer: Playbook | Run | Event | None = None
+    document: D
+    answer: A | None = None
     entries: tuple[Entry, ...] = ()
     effects: tuple[Effect, ...] = ()
     duplicate: bool = False
     refused: Refused | None = None
+
+
+class Accepted(Carried[Document, Playbook | Run | Event], frozen=True, gc=False):
+    """A command that was carried out on the metadoc."""
 
 
 Outcome = Accepted | Refused

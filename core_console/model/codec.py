@@ -5,16 +5,17 @@ document that does not decode is a `DocumentError`, and its bytes are left alone
 """
 
 from hashlib import sha256
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from core_console.model.document import FORMAT, Document
+from core_console.model.document import FORMAT, Document, Versioned
 from core_console.model.playbook import Spec
 
 _encoder = msgspec.json.Encoder()
 _canonical = msgspec.json.Encoder(order="sorted")
-_decoder = msgspec.json.Decoder(Document)
+
+D = TypeVar("D", bound=Versioned)
 
 
 class DocumentError(Exception):
@@ -25,20 +26,30 @@ class _Format(msgspec.Struct):
     format: int
 
 
-def encode(document: Document) -> bytes:
-    """Return the document's stored bytes."""
-    return _encoder.encode(document)
+class Codec(Generic[D]):
+    """The stored bytes of one kind of document, in the one format that this code writes."""
+
+    def __init__(self, kind: type[D], *, version: int) -> None:
+        self._decoder = msgspec.json.Decoder(kind)
+        self._format = version
+
+    def encode(self, document: D) -> bytes:
+        """Return the document's stored bytes."""
+        return _encoder.encode(document)
+
+    def decode(self, data: bytes) -> D:
+        """Return the document in `data`; raise DocumentError when it is not one of ours."""
+        try:
+            found = msgspec.json.decode(data, type=_Format).format
+            if found != self._format:
+                raise DocumentError(f"its format is {found}, and this version reads {self._format}")
+            return self._decoder.decode(data)
+        except (msgspec.MsgspecError, RecursionError) as error:
+            raise DocumentError(f"it does not decode: {error}") from error
 
 
-def decode(data: bytes) -> Document:
-    """Return the document in `data`; raise DocumentError when it is not one of ours."""
-    try:
-        found = msgspec.json.decode(data, type=_Format).format
-        if found != FORMAT:
-            raise DocumentError(f"its format is {found}, and this version reads {FORMAT}")
-        return _decoder.decode(data)
-    except (msgspec.MsgspecError, RecursionError) as error:
-        raise DocumentError(f"it does not decode: {error}") from error
+METADOC = Codec(Document, version=FORMAT)
+encode, decode = METADOC.encode, METADOC.decode
 
 
 def canonical_json(value: Any) -> bytes:  # noqa: ANN401 -- anything that encodes has a canonical form

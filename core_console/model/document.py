@@ -9,6 +9,22 @@ from core_console.model.event import Event
 from core_console.model.playbook import Playbook
 from core_console.model.run import Run
 
+
+class Versioned(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
+    """What every document of the store has, whatever else it holds.
+
+    `revision` grows by one a swap. `swap_id` names the process and attempt that wrote it, so that
+    a writer whose reply was lost can tell whether its swap landed. `outbox` holds the entries
+    that wait for the chain, `outbox_number` the number of the last one that was ever put there.
+    """
+
+    format: int
+    revision: int
+    swap_id: str
+    outbox: tuple[OutboxEntry, ...]
+    outbox_number: int
+
+
 FORMAT = 1
 """The format that this code writes; a document of a newer one is refused, never guessed at."""
 
@@ -28,25 +44,19 @@ class Mark(Struct, frozen=True, gc=False, omit_defaults=True):
     reported: bool = False
 
 
-class Document(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
+class Document(Versioned, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """The metadoc.
 
     `running` holds the runs in flight by *playbook* id, so that two runs in flight of one
     playbook cannot even be written down; `finished` holds final runs by run id, first finished
-    first. `swap_id` names the process and attempt that wrote it, so that a writer whose reply
-    was lost can tell whether its swap landed. `marks` holds the newest dispatches, oldest first.
+    first. `marks` holds the newest dispatches, oldest first.
     Mappings are never changed in place.
     """
 
-    format: int
-    revision: int
-    swap_id: str
     playbooks: dict[str, Playbook]
     running: dict[str, Run]
     finished: dict[str, Run]
     events: dict[str, Event]
-    outbox: tuple[OutboxEntry, ...]
-    outbox_number: int
     marks: tuple[Mark, ...] = ()
 
 

@@ -5,10 +5,11 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from core_console.batch import METADOC
 from core_console.decide.commands import CancelRun, Tick
 from core_console.decide.identity import Admission
 from core_console.decide.outcome import Effect
-from core_console.engine import Engine, Policy
+from core_console.engine import Engine, Metadoc, Policy
 from core_console.governance.chain import Chain
 from core_console.model.codec import encode
 from core_console.model.run import RunStatus
@@ -44,13 +45,15 @@ class House:
         self.clock = ManualClock()
         self.store = MemoryDocument()
         self.log = MemoryLog()
-        self.engine = Engine(
+        self.engine: Metadoc = Engine(
+            METADOC,
             store=self.store,
             recorder=Recorder(Chain(self.log, self.clock), "atlas-playbooks", self.clock),
             performer=Idle(),
             clock=self.clock,
             ids=CountingIds(),
             policy=Policy(Admission()),
+            replica="CON-1",
         )
         self.bearers, self.book = Bearers(), Book()
 

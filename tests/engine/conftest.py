@@ -6,9 +6,10 @@ from contextlib import suppress
 
 import pytest
 
+from core_console.batch import METADOC
 from core_console.decide.outcome import Accepted
 from core_console.effects import Performer
-from core_console.engine import Engine, Policy
+from core_console.engine import Engine, Metadoc, Policy
 from core_console.governance.chain import Chain, decode
 from core_console.model.audit import AuditRecord
 from core_console.model.codec import encode
@@ -68,13 +69,15 @@ class Replica:
     def __init__(self, world: "World") -> None:
         self.recorder = Recorder(Chain(world.log, world.clock), NAME, world.clock)
         self.performer = Performer(github=world.github, scanner=NoFeeds(), clock=world.clock)
-        self.engine = Engine(
+        self.engine: Metadoc = Engine(
+            METADOC,
             store=world.document,
             recorder=self.recorder,
             performer=self.performer,
             clock=world.clock,
             ids=world.ids,
             policy=Policy(admission()),
+            replica=world.ids.new("CON"),
         )
         self._tasks: list[asyncio.Task[None]] = []
 

@@ -22,8 +22,9 @@ from runink.core.atlas.v1.governance_pb2_grpc import GovernanceServiceStub
 from runink.core.atlas.v1.playbook_pb2_grpc import PlaybookServiceStub
 
 from core_console import settings
+from core_console.batch import METADOC
 from core_console.decide.outcome import Effect
-from core_console.engine import Engine, Policy
+from core_console.engine import Engine, Metadoc, Policy
 from core_console.governance import tokens
 from core_console.governance.chain import Chain
 from core_console.governance.refusals import Refusals
@@ -183,7 +184,7 @@ class Site:
     ids: CountingIds
     store: MemoryDocument
     log: MemoryLog
-    engine: Engine
+    engine: Metadoc
     github: Agents
     refusals: Refusals
     parts: server.Parts
@@ -280,7 +281,14 @@ async def site(
     policy = Policy(loaded.admission, loaded.four_eyes_all_editors)
     recorder = Recorder(chain, "atlas-playbooks", clock)
     engine = Engine(
-        store=store, recorder=recorder, performer=bench, clock=clock, ids=ids, policy=policy
+        METADOC,
+        store=store,
+        recorder=recorder,
+        performer=bench,
+        clock=clock,
+        ids=ids,
+        policy=policy,
+        replica=ids.new("CON"),
     )
     parts = server.Parts(
         console=engine,
