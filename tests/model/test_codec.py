@@ -54,8 +54,8 @@ GOLDEN_DIGEST = "ca794b99f4d242d4a343d7dfd73799f01db4e40a5ae669ade5f42e40b3dee21
 
 def test_an_empty_document_has_these_bytes() -> None:
     assert codec.encode(EMPTY) == (
-        b'{"format":1,"revision":0,"swap_id":"","playbooks":{},"running":{},"finished":{},'
-        b'"events":{},"outbox":[],"outbox_number":0}'
+        b'{"format":1,"revision":0,"swap_id":"","outbox":[],"outbox_number":0,'
+        b'"playbooks":{},"running":{},"finished":{},"events":{}}'
     )
 
 
