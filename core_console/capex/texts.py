@@ -20,5 +20,5 @@ def clipped(text: str, characters: int) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return the cell in quotes, as a message shows it."""
-    return f'"{clipped(text, IN_SENTENCE_CHARACTERS)}"'
+    """Return the cell in quotes, as a message shows it; an empty one is called blank."""
+    return f'"{clipped(text, IN_SENTENCE_CHARACTERS)}"' if text else "blank"

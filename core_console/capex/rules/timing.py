@@ -197,7 +197,7 @@ def _dated(table: Table, *columns: Column) -> Verdicts:
 
 def _undated(table: Table, row: int, *columns: Column) -> str:
     bad = [each for each in columns if table.days[each][row] is None]
-    return "; ".join(f"{each} {quoted(table.texts[each][row])} is no YYYY-MM-DD" for each in bad)
+    return "; ".join(f"{each} is {quoted(table.texts[each][row])}, not YYYY-MM-DD" for each in bad)
 
 
 CP_008 = Rule(
