@@ -86,7 +86,7 @@ def _looked_at(done: _Done, playbook_id: str, trigger: Trigger, context: Context
     except slots.SlotError as error:
         if context.now - since < _BROKEN_AGAIN_AFTER:
             return done
-        skip = Skip(f"its slots cannot be worked out: {error}", _BROKEN)
+        skip = Skip(f"its slots cannot be worked out ({error})", _BROKEN)
         return _skipped(done, playbook_id, trigger, context.now, skip, context)
     return done if due is None else _met(done, playbook_id, trigger, due, context)
 

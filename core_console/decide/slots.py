@@ -31,7 +31,7 @@ _LIBRARY_ERRORS = (ValueError, ArithmeticError, LookupError, TypeError, Assertio
 
 
 class SlotError(Exception):
-    """The cron has no slots that could be worked out; its text is one sentence's end."""
+    """The cron has no slots that could be worked out; its text says why, as a sentence's end."""
 
 
 class Plan(Struct, frozen=True, gc=False):
@@ -74,7 +74,7 @@ def plan(cron: str) -> Plan:
     """Return what the cron means; raise SlotError for one that is none of ours."""
     wrong = syntax.form_fault(cron)
     if wrong:
-        raise SlotError(f"the cron {wrong}")
+        raise SlotError(f"cron: {wrong}")
     minute, hour, day, month, weekday = cron.split()
     days = frozenset[int]() if day == _EVERY else syntax.values(day, 1, 31, ())
     weekdays = frozenset(each % 7 for each in syntax.values(weekday, 0, 7, syntax.DAYS))
@@ -151,7 +151,7 @@ def _asked(cron: str, at: datetime, *, back: bool) -> datetime:
         found = croniter(numbers, start, datetime, max_years_between_matches=_YEARS_AHEAD)
         slot: datetime = found.get_prev() if back else found.get_next()
     except _LIBRARY_ERRORS as error:
-        raise SlotError(f"the cron has no slot within {_YEARS_AHEAD} years") from error
+        raise SlotError(f"cron: has no slot within {_YEARS_AHEAD} years") from error
     return slot.replace(tzinfo=UTC)
 
 
