@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from core_console.decide.outcome import Code, Refused
+from core_console.decide.outcome import Accepted, Code, Refused
 from core_console.model.audit import Outcome
+from core_console.model.document import EMPTY
 from core_console.ports import Fault, ReporterVerdict, Standing
 from tests.builders import NOW
 from tests.doors.site import (
@@ -209,6 +210,16 @@ async def test_every_refusal_has_its_status(door: Site, code: Code, status: int)
 
     assert (answer.status, answer.error) == (status, "for a reason")
     assert ("retry-after" in answer.headers) == (status == 503)
+
+
+async def test_a_refusal_that_the_swap_records_is_not_recorded_again(door: Site) -> None:
+    refusal = Refused(Code.FAILED_PRECONDITION, "for a reason")
+    door.engine.answers = Accepted(EMPTY, refused=refusal)
+    answer = await door.post()
+
+    assert (answer.status, answer.error) == (409, "for a reason")
+    assert answer.headers["content-type"] == "application/json"
+    assert door.book.entries == []
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,12 @@ from core_console.decide.outcome import Effect
 from core_console.engine import Engine, Metadoc, Policy
 from core_console.governance.chain import Chain
 from core_console.model.codec import encode
+from core_console.model.document import Mark
 from core_console.model.run import RunStatus
 from core_console.ports import Fault
 from core_console.recorder import Recorder
 from core_console.store.memory import MemoryDocument, MemoryLog
-from tests.builders import AUTHOR, SECOND, a_document, a_playbook, a_run_at
+from tests.builders import AUTHOR, NOW, SECOND, a_document, a_playbook, a_run_at
 from tests.doors.site import (
     REPORT,
     Auditor,
@@ -60,7 +61,8 @@ class House:
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Site]:
         playbook = a_playbook()
-        document = a_document(playbook, a_run_at(playbook, "detect"))
+        mark = Mark("PBR-1", "detect", "datagov", 0, NOW)
+        document = a_document(playbook, a_run_at(playbook, "detect"), marks=(mark,))
         await self.store.swap("", encode(document))
         await self.engine.start()
         try:
@@ -142,6 +144,21 @@ async def test_a_report_after_the_run_was_cancelled_is_409(house: House) -> None
         await house.engine.submit(CancelRun(AUTHOR, "PBR-1", "not now"))
 
         assert (await door.post()).status == 409
+
+
+async def test_a_refused_report_that_ends_its_dispatch_is_recorded_by_the_swap(
+    house: House,
+) -> None:
+    async with house.open() as door:
+        await house.engine.submit(CancelRun(AUTHOR, "PBR-1", "not now"))
+
+        assert (await door.post()).status == 409
+        await house.engine.recorded()
+        (reported,) = (line for line in house.log.lines if b'"atlas.playbooks.report"' in line)
+        assert b'"outcome":"failure"' in reported
+        assert door.book.entries == []
+        assert (await door.post()).status == 409
+        assert len(door.book.entries) == 1, "it changed nothing, so the door records it"
 
 
 async def test_an_unknown_run_or_step_is_404(house: House) -> None:
