@@ -83,6 +83,33 @@ class Log(Protocol):
         ...
 
 
+class Blob(Struct, frozen=True, gc=False):
+    """A blob as it lies in the store: its digest, and when it was last put."""
+
+    digest: str
+    put_at: datetime
+
+
+class Blobs(Protocol):
+    """Bytes by their own SHA-256 (lower-case hex): too large for a document that names them."""
+
+    async def put(self, data: bytes) -> str:
+        """Keep the bytes durably and return their digest; keeping them again renews their time."""
+        ...
+
+    async def get(self, digest: str) -> bytes:
+        """Return the bytes of that digest; raise Fault when they are gone or not whole."""
+        ...
+
+    async def kept(self) -> list[Blob]:
+        """Return every blob that is kept."""
+        ...
+
+    async def delete(self, digest: str) -> None:
+        """Forget a blob; one that is not there is no error."""
+        ...
+
+
 class Clock(Protocol):
     """Time."""
 

@@ -6,9 +6,10 @@ for. Never used by `serve`.
 
 from collections import deque
 from collections.abc import Sequence
+from datetime import datetime
 from hashlib import sha256
 
-from core_console.ports import Conflict, Fault, Stored
+from core_console.ports import Blob, Clock, Conflict, Fault, Stored
 
 
 class Troubles:
@@ -89,3 +90,31 @@ class MemoryLog:
     async def read(self, first_seq: int, count: int) -> list[bytes]:
         """Return up to `count` lines from number `first_seq` on, in order."""
         return self.lines[first_seq - 1 : first_seq - 1 + count] if first_seq > 0 else []
+
+
+class MemoryBlobs:
+    """Bytes by their own digest; a test may look at `held`."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.held: dict[str, tuple[bytes, datetime]] = {}
+        self._clock = clock
+
+    async def put(self, data: bytes) -> str:
+        """Keep the bytes and return their digest."""
+        digest = sha256(data).hexdigest()
+        self.held[digest] = (bytes(data), self._clock.now())
+        return digest
+
+    async def get(self, digest: str) -> bytes:
+        """Return the bytes of that digest; raise Fault when they are gone."""
+        if digest not in self.held:
+            raise Fault("a blob that the document names is gone", retryable=False)
+        return self.held[digest][0]
+
+    async def kept(self) -> list[Blob]:
+        """Return every blob that is kept."""
+        return [Blob(digest, put_at) for digest, (_, put_at) in self.held.items()]
+
+    async def delete(self, digest: str) -> None:
+        """Forget a blob; one that is not there is no error."""
+        self.held.pop(digest, None)
