@@ -55,15 +55,17 @@ def flaws(table: Table, places: Sequence[int]) -> list[Iterator[ParseIssue]]:
 def _shared(cells: list[str]) -> list[str]:
     """Return the cells with equal texts kept once."""
     known: dict[str, str] = {}
-    return [known.setdefault(cell, cell) for cell in cells]
+    return list(map(known.setdefault, cells, cells))
 
 
 def _values(cells: list[str], read: Callable[[str], Value | None]) -> list[Value | None]:
     known = {cell: read(cell) for cell in set(cells)}
-    return [known[cell] for cell in cells]
+    return list(map(known.__getitem__, cells))
 
 
 def _blanks(table: Table, column: Column, place: int) -> Iterator[ParseIssue]:
+    if "" not in table.texts[column]:
+        return
     for line, cell in zip(table.lines, table.texts[column], strict=True):
         if not cell:
             yield ParseIssue(ParseCode.BLANK, f"{column} is blank; fill it in", line, place)
@@ -76,6 +78,8 @@ def _unread(
     values: Sequence[Decimal | int | None],
     rule: str,
 ) -> Iterator[ParseIssue]:
+    if None not in values:
+        return
     for line, cell, value in zip(table.lines, table.texts[column], values, strict=True):
         if value is None and cell:
             said = f"{column} {quoted(cell)} {rule}"

@@ -10,6 +10,7 @@ CHARACTERS_MAX = 64
 """A longer cell is no number: no currency has such amounts, and arithmetic stays bounded."""
 
 _NUMBER = re.compile(r"-?[$€£]?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?")
+_PLAIN = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")  # what nearly every cell is
 _WHOLE = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+")
 _NO_SIGNS = str.maketrans("", "", "$€£,")
 
@@ -26,7 +27,11 @@ EXACT = Context(
 
 def number(text: str) -> Decimal | None:
     """Return the number that a trimmed cell holds, None when it holds none."""
-    if len(text) > CHARACTERS_MAX or not _NUMBER.fullmatch(text):
+    if len(text) > CHARACTERS_MAX:
+        return None
+    if _PLAIN.fullmatch(text):
+        return Decimal(text)
+    if not _NUMBER.fullmatch(text):
         return None
     return Decimal(text.translate(_NO_SIGNS))
 

@@ -3,12 +3,12 @@
 Owns the checks of a file before it may be staged (CapEx page, sections 1 and 2). What is wrong
 with a file is data; nothing here raises. Cells are trimmed of the white space around them.
 
-Everything is done by a few thousand rows at a time: a single long call would keep every other
+Everything is done some rows or one column at a time: a single long call would keep every other
 thread of the process waiting.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from heapq import merge
 from itertools import islice
 
@@ -16,13 +16,13 @@ from msgspec.structs import replace
 
 from core_console.capex.columns import columns_of, flaws
 from core_console.capex.feeds import CONTRACTS, CSV_BYTES_MAX, ROWS_MAX, Table
-from core_console.capex.records import Record, records
+from core_console.capex.records import Reader, Record
 from core_console.capex.texts import quoted
 from core_console.model.capex import Column, Feed, ParseCode, ParseIssue
 
 ISSUES_MAX = 100  # more than a person corrects before trying again
 NAMED_MAX = 20  # a header may have a million columns
-ROWS_AT_ONCE = 2_000
+RECORDS_AT_ONCE = 500  # then the next lines may be plain ones again
 
 BOM = b"\xef\xbb\xbf"
 
@@ -39,9 +39,9 @@ class Parsed:
 class _Read:
     """What has been read so far: cells by column of the contract, and rows that do not fit."""
 
-    lines: list[int] = field(default_factory=list)
-    cells: list[list[str]] = field(default_factory=list)
-    misfits: list[ParseIssue] = field(default_factory=list)
+    lines: list[int]
+    cells: list[list[str]]
+    misfits: list[ParseIssue]
 
 
 def parse(feed: Feed, data: bytes) -> Parsed | tuple[ParseIssue, ...]:
@@ -55,13 +55,13 @@ def parse(feed: Feed, data: bytes) -> Parsed | tuple[ParseIssue, ...]:
     text = _decoded(data.removeprefix(BOM))
     if isinstance(text, ParseIssue):
         return (text,)
-    found = records(text)
-    head = next(found, None)
+    reader = Reader(text)
+    head = reader.record()
     if head is None:
         return (ParseIssue(ParseCode.EMPTY, "the file is empty; its first line names the columns"),)
     if isinstance(head, ParseIssue):
         return (head,)
-    return _below(feed, head, found)
+    return _below(feed, head, reader)
 
 
 def _decoded(data: bytes) -> str | ParseIssue:
@@ -79,10 +79,8 @@ def _decoded(data: bytes) -> str | ParseIssue:
     return text
 
 
-def _below(
-    feed: Feed, head: Record, found: Iterator[Record | ParseIssue]
-) -> Parsed | tuple[ParseIssue, ...]:
-    line, names = head[0], [name.strip() for name in head[1]]
+def _below(feed: Feed, head: Record, reader: Reader) -> Parsed | tuple[ParseIssue, ...]:
+    line, names = head.line, [name.strip() for name in head.cells]
     wanted = CONTRACTS[feed].columns
     if missing := [column for column in wanted if column not in names]:
         return tuple(
@@ -90,7 +88,7 @@ def _below(
             for column in missing
         )
     places = [names.index(column) for column in wanted]
-    read = _read(found, places, len(names))
+    read = _read(reader, places, len(names))
     if isinstance(read, ParseIssue):
         return (read,)
     table = columns_of(feed, read.lines, read.cells)
@@ -101,34 +99,47 @@ def _below(
     return bad or Parsed(table, _notes(names, wanted))
 
 
-def _read(
-    found: Iterator[Record | ParseIssue], places: Sequence[int], width: int
-) -> _Read | ParseIssue:
+def _read(reader: Reader, places: Sequence[int], width: int) -> _Read | ParseIssue:
     """Return the records as columns; a ParseIssue when there are too many."""
-    read = _Read(cells=[[] for _ in places])
-    while batch := list(islice(found, ROWS_AT_ONCE)):
-        fitting: list[Record] = []
-        for each in batch:
-            if isinstance(each, ParseIssue):
-                read.misfits.append(each)
-            elif len(each[1]) == width:
-                fitting.append(each)
-            else:
-                read.misfits.append(_ragged(each, width))
-        _take(read, fitting, places)
+    read = _Read([], [[] for _ in places], [])
+    while _read_on(reader, read, places, width):
         if len(read.lines) > ROWS_MAX:
             said = f"the file has more than {ROWS_MAX:,} data rows; at most so many are taken"
             return ParseIssue(ParseCode.TOO_LARGE, said, read.lines[ROWS_MAX])
     return read
 
 
-def _take(read: _Read, fitting: Sequence[Record], places: Sequence[int]) -> None:
-    if not fitting:
-        return
-    read.lines.extend([line for line, _ in fitting])
-    across = list(zip(*[cells for _, cells in fitting], strict=True))
-    for column, place in zip(read.cells, places, strict=True):
-        column.extend(map(str.strip, across[place]))
+def _read_on(reader: Reader, read: _Read, places: Sequence[int], width: int) -> bool:
+    """Read some more rows; say whether there were any."""
+    if lines := reader.lines(width):
+        read.lines.extend(lines.numbers)
+        _take(read, [lines.cells[place::width] for place in places])
+        return True
+    records: Iterator[Record | ParseIssue] = iter(reader.record, None)
+    batch = list(islice(records, RECORDS_AT_ONCE))
+    fitting = [
+        each for each in batch if not isinstance(each, ParseIssue) and len(each.cells) == width
+    ]
+    if len(fitting) < len(batch):
+        read.misfits.extend(_misfits(batch, width))
+    if fitting:
+        read.lines.extend([each.line for each in fitting])
+        across = list(zip(*[each.cells for each in fitting], strict=True))
+        _take(read, [across[place] for place in places])
+    return bool(batch)
+
+
+def _take(read: _Read, columns: Iterable[Iterable[str]]) -> None:
+    for cells, more in zip(read.cells, columns, strict=True):
+        cells.extend(map(str.strip, more))
+
+
+def _misfits(batch: Iterable[Record | ParseIssue], width: int) -> Iterator[ParseIssue]:
+    for each in batch:
+        if isinstance(each, ParseIssue):
+            yield each
+        elif len(each.cells) != width:
+            yield _ragged(each, width)
 
 
 def _ragged(record: Record, width: int) -> ParseIssue:
