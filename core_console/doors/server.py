@@ -6,6 +6,7 @@ that it may stand idle. Never routes and never reads a body.
 
 import asyncio
 import json
+import ssl
 from typing import Any
 
 import h11
@@ -42,7 +43,7 @@ def config(
     tls_key: str | None = None,
 ) -> uvicorn.Config:
     """Return the server's configuration; logging is left to whoever runs the process."""
-    return uvicorn.Config(
+    return DoorConfig(
         app,
         host=host,
         port=port,
@@ -61,6 +62,16 @@ def config(
         ssl_certfile=tls_cert,
         ssl_keyfile=tls_key,
     )
+
+
+class DoorConfig(uvicorn.Config):
+    """uvicorn's configuration with a floor under TLS: what OpenSSL defaults to differs by system."""
+
+    def load(self) -> None:
+        """Load the certificate and refuse TLS before 1.2."""
+        super().load()
+        if self.ssl is not None:
+            self.ssl.minimum_version = ssl.TLSVersion.TLSv1_2
 
 
 async def crowded(scope: Scope, receive: Receive, send: Send) -> None:
