@@ -65,7 +65,7 @@ def config(
 
 
 class DoorConfig(uvicorn.Config):
-    """uvicorn's configuration with a floor under TLS: what OpenSSL defaults to differs by system."""
+    """uvicorn's configuration with a floor under TLS: OpenSSL's own differs by system."""
 
     def load(self) -> None:
         """Load the certificate and refuse TLS before 1.2."""
