@@ -42,3 +42,23 @@ class Event(Struct, frozen=True, gc=False, omit_defaults=True):
     started: tuple[StartedRun, ...] = ()
     skipped: tuple[SkippedTrigger, ...] = ()
     count: int = 1
+
+
+class Raising(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
+    """A harness event that waits in the document whose swap brought it about.
+
+    It is moved into the metadoc by whichever replica gets there, and then cleared. `number` never
+    repeats in its document, and the metadoc keeps the last one that it took: so no crash loses or
+    doubles it. `rows` are matched when it is raised and not kept.
+    """
+
+    number: int
+    id: str
+    agent: str
+    event: str
+    subject: str = ""
+    detail: str = ""
+    attributes: dict[str, str] = {}
+    rows: tuple[dict[str, str], ...] = ()
+    caused_by_run_id: str = ""
+    committed_by: str = ""
