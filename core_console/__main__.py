@@ -1,6 +1,12 @@
 """The `core-console` command, also as `python -m core_console`."""
 
-from core_console.cli import cli
+import os
+
+# gRPC's core writes lines of its own beside ours, and says no more than our errors do. It looks
+# once, when it is imported.
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+
+from core_console.cli import cli  # noqa: E402 -- the line above must come first
 
 
 def main() -> None:
