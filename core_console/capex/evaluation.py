@@ -5,11 +5,11 @@ rows. Pure: the same feeds, date, thresholds and effects give the same evaluatio
 written out only when somebody reads them (`findings`): a bad feed has a million of them.
 """
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from hashlib import blake2b
+from itertools import compress, count
 
 from msgspec import json
 
@@ -131,38 +131,39 @@ def _limited(outcome: RuleOutcome, case: Case) -> Iterator[str]:
 def _outcome(rule: Rule, effect: Effect, case: Case) -> RuleOutcome:
     verdicts = rule.holds(case)
     failing = (
-        tuple(row for row, held in enumerate(verdicts) if held is False)
+        tuple([row for row, held in enumerate(verdicts) if held is False])
         if False in verdicts
         else ()
     )
     return RuleOutcome(rule, effect, failing, len(verdicts) - verdicts.count(None))
 
 
-def _row_ids(table: Table, outcomes: list[RuleOutcome]) -> dict[int, str]:
+def _row_ids(table: Table, outcomes: Iterable[RuleOutcome]) -> dict[int, str]:
     """Return the id of each row that fails a rule: its content's digest, and which of its equals.
 
     Equal rows fail the same rules, so counting them among the failing rows counts them all.
     """
-    failing: set[int] = set()
-    for each in outcomes:
-        if each.rule.sheet is table.feed:
-            failing.update(each.failing)
-    seen: Counter[str] = Counter()
+    flags = _flags(table, outcomes)
+    cells = zip(*(table.texts[column] for column in CONTRACTS[table.feed].columns), strict=True)
+    seen: dict[str, int] = {}
     ids: dict[int, str] = {}
-    columns = [table.texts[column] for column in CONTRACTS[table.feed].columns]
-    for row in sorted(failing):
-        content = json.encode([cells[row] for cells in columns])
-        digest = blake2b(content, digest_size=DIGEST_BYTES).hexdigest()
-        seen[digest] += 1
-        ids[row] = f"{digest}-{seen[digest]}"
+    for row, content in zip(compress(count(), flags), compress(cells, flags), strict=True):
+        digest = blake2b(json.encode(content), digest_size=DIGEST_BYTES).hexdigest()
+        nth = seen[digest] = seen.get(digest, 0) + 1
+        ids[row] = f"{digest}-{nth}"
     return ids
 
 
-def _flagged(table: Table, outcomes: list[RuleOutcome]) -> int:
+def _flagged(table: Table, outcomes: Iterable[RuleOutcome]) -> int:
     """Count the rows with a scored finding."""
+    return sum(_flags(table, (each for each in outcomes if each.scored)))
+
+
+def _flags(table: Table, outcomes: Iterable[RuleOutcome]) -> bytearray:
+    """Return a 1 for each row that fails one of the rules."""
     flags = bytearray(len(table))
     for each in outcomes:
-        if each.scored and each.rule.sheet is table.feed:
+        if each.rule.sheet is table.feed:
             for row in each.failing:
                 flags[row] = 1
-    return sum(flags)
+    return flags
