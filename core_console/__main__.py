@@ -6,7 +6,7 @@ import os
 # once, when it is imported.
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
-from core_console.cli import cli  # noqa: E402 -- the line above must come first
+from core_console.cli import cli
 
 
 def main() -> None:
