@@ -81,6 +81,10 @@ _SERVICES = {
 # The doors that take reports are not here: their bearer is the App's, not an operator's.
 _HTTP = {
     "GET /healthz": _PUBLIC,
+    "GET /api/data-governance-findings": _READ,
+    "GET /api/rules-recon/report": _READ,
+    "GET /api/rules-recon/inputs": _READ,
+    "GET /api/judgements": _READ,
     "GET /api/audit": _AUDITOR,
     "GET /api/audit/verify": _AUDITOR,
     "GET /api/audit/{seq}": _AUDITOR,

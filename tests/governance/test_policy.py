@@ -95,6 +95,22 @@ def test_the_pages_that_auditors_read_are_theirs() -> None:
     assert rule_of("GET /healthz").method_class is MethodClass.PUBLIC
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/data-governance-findings",
+        "/api/rules-recon/report",
+        "/api/rules-recon/inputs",
+        "/api/judgements",
+    ],
+)
+def test_what_agents_reported_is_read_by_every_operator(path: str) -> None:
+    assert rule_of(f"GET {path}").method_class is MethodClass.READ
+    assert code(f"GET {path}", "op@example.com") is None
+    assert code(f"GET {path}", None) is Code.UNAUTHENTICATED
+    assert code(f"GET {path}", None, is_open=True) is None
+
+
 @pytest.mark.parametrize("method", ["", "/a.B/C", f"{PLAYBOOK}getrun", "GET /metrics", "*"])
 def test_a_method_missing_from_the_table_is_admin(method: str) -> None:
     assert rule_of(method) is UNLISTED
