@@ -23,7 +23,6 @@ _YEARS_AHEAD = 8
 _KEPT = 4_096
 """400 triggers that each show their next five slots, and twice that: croniter takes its time."""
 
-_DAYS_MAX = 31
 _MINUTE, _HOUR = timedelta(minutes=1), timedelta(hours=1)
 
 _LIBRARY_ERRORS = (ValueError, ArithmeticError, LookupError, TypeError, AssertionError)
@@ -76,17 +75,13 @@ def plan(cron: str) -> Plan:
     if wrong:
         raise SlotError(f"cron: {wrong}")
     minute, hour, day, month, weekday = cron.split()
-    days = frozenset[int]() if day == _EVERY else syntax.values(day, 1, 31, ())
-    weekdays = frozenset(each % 7 for each in syntax.values(weekday, 0, 7, syntax.DAYS))
-    weekdays = frozenset() if weekday == _EVERY else weekdays
-    # Either kind suffices, so one that has every day has every day for both.
-    every_day = len(days) == _DAYS_MAX or len(weekdays) == len(syntax.DAYS)
+    weekdays = {each % 7 for each in syntax.values(weekday, 0, 7, syntax.DAYS)}
     return Plan(
         minute=int(minute),
         hours=tuple(sorted(syntax.values(hour, 0, 23, ()))),
-        days=None if every_day or not days else tuple(sorted(days)),
+        days=None if day == _EVERY else tuple(sorted(syntax.values(day, 1, 31, ()))),
         months=tuple(sorted(syntax.values(month, 1, 12, syntax.MONTHS))),
-        weekdays=None if every_day or not weekdays else tuple(sorted(weekdays)),
+        weekdays=None if weekday == _EVERY else tuple(sorted(weekdays)),
     )
 
 

@@ -420,6 +420,7 @@ def test_one_row_with_the_events_own_attributes_starts_a_playbook() -> None:
 def test_a_harness_event_is_taken_once() -> None:
     first = raised(a_document(waiting()), HARNESS)
     assert repeated(first.document, HARNESS, context(now=later(hours=9))).answer == first.answer
+    repeated(first.document, replace(HARNESS, detail="told in other words"))
 
 
 def test_an_agent_cannot_take_a_harness_events_id_before_it() -> None:

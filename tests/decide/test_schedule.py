@@ -168,6 +168,13 @@ def test_what_the_sender_has_no_room_for_waits() -> None:
     assert found == [StepRunStatus.RUNNING, StepRunStatus.RUNNING, StepRunStatus.PENDING]
 
 
+def test_playbooks_are_looked_at_by_id() -> None:
+    document = a_document(scheduled(id="PB-2"), scheduled(id="PB-1"))
+    outcome = ticked(document, later(hours=1), sender_room=1)
+    assert [effect.run_id for effect in outcome.effects] == ["PBR-1"]
+    assert outcome.document.running["PB-1"].id == "PBR-1"
+
+
 def test_an_overdue_run_ends_before_the_slots_are_looked_at() -> None:
     playbook = scheduled(spec=replace(a_spec(detect(minutes=60)), triggers=(hourly(),)))
     run = a_run_at(playbook, "detect", id="PBR-9")
@@ -276,7 +283,7 @@ def test_a_cooldown_counts_from_slot_to_slot_and_equal_passes(
 ) -> None:
     document, ids, found = a_document(scheduled(hourly(cooldown=cooldown))), CountingIds(), []
     for hour in range(1, 7):
-        late = later(hours=hour, seconds=50 if hour % 2 else 1)  # a jitter that eats no slot
+        late = later(hours=hour, minutes=1 if hour % 2 else 3)  # when it is met says nothing
         document = ticked(rested(document), late, ids=ids).document
         found += [hour] if document.running else []
     assert found == fired
