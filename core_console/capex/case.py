@@ -4,6 +4,7 @@ Owns the look-ups between feeds, worked out once for all rules. A look-up that f
 more than one row, gives ABSENT: an ambiguous id counts as missing input.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -26,8 +27,9 @@ class Case:
     """The feeds as the rules see them; a feed that is not loaded has no rows.
 
     `plan_rows` and `approval_rows` give the row of an ItemId and of an ApprovalId, ABSENT for an
-    ambiguous one. The three lists say for each row of one feed which row of another it names.
-    `spent` is the spend of each request, by its row. `go_live` is an ordinal.
+    ambiguous one; `plan_counts` says how many rows have an ItemId. The three lists say for each
+    row of one feed which row of another it names. `spent` is the spend of each request, by its
+    row. `go_live` is an ordinal.
     """
 
     plan: Table
@@ -37,6 +39,7 @@ class Case:
     go_live: int
     limits: Thresholds
     plan_rows: Mapping[str, int]
+    plan_counts: Mapping[str, int]
     approval_rows: Mapping[str, int]
     plan_of_request: Sequence[int]
     plan_of_spend: Sequence[int]
@@ -68,6 +71,7 @@ def join(feeds: Mapping[Feed, Table], *, go_live: int, limits: Thresholds) -> Ca
         go_live=go_live,
         limits=limits,
         plan_rows=plan_rows,
+        plan_counts=Counter(plan.texts[Column.ITEM_ID]),
         approval_rows=approval_rows,
         plan_of_request=_look_up(plan_rows, requests.texts[Column.ITEM_ID]),
         plan_of_spend=_look_up(plan_rows, spend.texts[Column.ITEM_ID]),

@@ -177,6 +177,7 @@ def line(name: str, found: Measured, ratio: str = "") -> tuple[str, ...]:
         name,
         f"{found.read_s:.3f}" if found.read_s else "",
         f"{found.rules_s:.3f}" if found.rules_s else "",
+        f"{found.page_s * 1_000:.1f}" if found.page_s else "",
         f"{found.above_idle_mib:.0f}" if found.above_idle_mib else "",
         f"{found.pause_ms:.0f}" if found.pause_ms else "",
         f"{sum(found.counts.values()):,}" if found.counts else "",
@@ -210,7 +211,16 @@ def main() -> None:
     polars = capex_polars.polars()
     version = f"Polars {polars.__version__}" if polars else "Polars is not installed: no ratio"
     screen.print(f"3 x {ROWS_MAX:,} rows, all rules, best of {ROUNDS}; {version}")
-    lines = Lines("feeds", "read s", "rules s", "MiB", "pause ms", "findings", "x Polars")
+    lines = Lines(
+        "feeds",
+        "read s",
+        "rules s",
+        f"{PAGE} findings ms",
+        "MiB",
+        "pause ms",
+        "findings",
+        "x Polars",
+    )
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for label, fault_one_in in FAULTS.items():

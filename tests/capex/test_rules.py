@@ -65,6 +65,7 @@ TABLES: Mapping[str, tuple[Case, ...]] = {
         plan("with a number", FAILS, Description="Item #4"),
         plan("n/a", FAILS, Description="n/a"),
         plan("a generic word among others", HOLDS, Description="Test bench"),
+        plan("a generic word before another", HOLDS, Description="NA, 7 kW"),
         plan("another script", HOLDS, Description="工作台"),
     ),
     "CP-004": (

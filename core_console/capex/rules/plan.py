@@ -4,7 +4,6 @@ Owns their conditions (CapEx page, section 4).
 """
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 
 from core_console.capex.case import ABSENT, Case
@@ -62,10 +61,10 @@ def usable_items(case: Case) -> Verdicts:
 
 
 def _bad_item(case: Case, row: int) -> str:
-    items = case.plan.texts[Column.ITEM_ID]
-    if not _ITEM_ID.fullmatch(items[row]):
-        return f"ItemId {quoted(items[row])} is not 1 to 64 of letters, digits, - and _"
-    return f"ItemId {quoted(items[row])} stands on {Counter(items)[items[row]]} rows"
+    item = case.plan.texts[Column.ITEM_ID][row]
+    if not _ITEM_ID.fullmatch(item):
+        return f"ItemId {quoted(item)} is not 1 to 64 of letters, digits, - and _"
+    return f"ItemId {quoted(item)} stands on {case.plan_counts[item]} rows"
 
 
 def _same_item(case: Case, row: int) -> Sequence[RowRef]:
