@@ -4,6 +4,7 @@ Owns the figures of GetDashboard. A check is one rule put to one row that it cou
 could not be judged counts neither way. Dry runs count in no figure.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from core_console.capex.evaluation import Evaluation, RuleOutcome, share
@@ -28,6 +29,14 @@ class DimensionScore:
 def dashboard(evaluation: Evaluation) -> tuple[DimensionScore, ...]:
     """Return every dimension's score, in the order of the dimensions."""
     return tuple(_score(evaluation, dimension) for dimension in Dimension)
+
+
+def overall(scores: Iterable[DimensionScore]) -> Figure:
+    """Return the figure of all mapped rules together."""
+    told = tuple(scores)
+    checks = sum(each.checks for each in told)
+    failures = sum(each.failures for each in told)
+    return share(checks - failures, checks, absent_reason="no row could be judged by any rule")
 
 
 def _score(evaluation: Evaluation, dimension: Dimension) -> DimensionScore:

@@ -50,7 +50,7 @@ class Eyes:
     def __init__(self, *, writer: Writer, evaluator: Evaluator, scope: Callable[[], Scope]) -> None:
         self._writer = writer
         self._evaluator = evaluator
-        self._scope = scope
+        self.scope = scope
 
     async def stored(self) -> Stored | Unseen:
         """Return what is stored; a store that cannot be asked is an answer too."""
@@ -71,7 +71,7 @@ class Eyes:
 
     async def see(self, document: CapexDocument, digests: Mapping[Feed, str]) -> Seen:
         """Return the feeds of these digests, evaluated; raise Fault when one cannot be read."""
-        inputs = inputs_of(digests, document.config, self._scope())
+        inputs = inputs_of(digests, document.config, self.scope())
         evaluation = await self._evaluator.evaluate(inputs)
         return Seen(
             document=document,

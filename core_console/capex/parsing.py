@@ -103,9 +103,11 @@ def _read(reader: Reader, places: Sequence[int], width: int) -> _Read | ParseIss
     """Return the records as columns; a ParseIssue when there are too many."""
     read = _Read([], [[] for _ in places], [])
     while _read_on(reader, read, places, width):
-        if len(read.lines) > ROWS_MAX:
+        # A row that does not fit is a row too: else millions of them would be told of.
+        if len(read.lines) + len(read.misfits) > ROWS_MAX:
+            line = sorted((*read.lines, *(issue.line for issue in read.misfits)))[ROWS_MAX]
             said = f"the file has more than {ROWS_MAX:,} data rows; at most so many are taken"
-            return ParseIssue(ParseCode.TOO_LARGE, said, read.lines[ROWS_MAX])
+            return ParseIssue(ParseCode.TOO_LARGE, said, line)
     return read
 
 

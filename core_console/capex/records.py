@@ -33,6 +33,8 @@ class Lines(NamedTuple):
 _OPENED = r'"([^"]*+(?:""[^"]*+)*+)'
 _CELL = re.compile(rf'(?:{_OPENED}"|([^",\r\n]*+))(,|\r?\n|\r?\Z)')
 _OPEN_CELL = re.compile(_OPENED)
+# Bounded, for the same reason as a block.
+_EMPTY_LINES = re.compile(r"(?:[ \t]*+\r?\n){1,65536}+")
 _BARE = re.compile(r'[^",\r\n]*+')
 
 
@@ -75,9 +77,12 @@ class Reader:
                 return self._quoted()
             if "\r" in row:
                 return self._ended(_alone(line))
-            self._at, self._line = end + 1, line + 1
             if row and not row.isspace():
+                self._at, self._line = end + 1, line + 1
                 return Record(line, row.split(","))
+            empty = _EMPTY_LINES.match(text, at)
+            self._at = empty.end() if empty else end + 1
+            self._line += text.count("\n", at, self._at)
         return None
 
     def _quoted(self) -> Record | ParseIssue:

@@ -141,6 +141,17 @@ def test_50_000_rows_are_taken_and_one_more_is_not() -> None:
     assert places(HEAD + ROW * (ROWS_MAX + 1)) == [(LARGE, ROWS_MAX + 2, 0)]
 
 
+def test_rows_that_do_not_fit_count_as_rows() -> None:
+    pairs = (ROW + b"PO-2\n") * (ROWS_MAX // 2)
+    assert {each.code for each in faults(HEAD + pairs)} == {MALFORMED}
+    assert places(HEAD + pairs + b"\n" + ROW) == [(LARGE, ROWS_MAX + 3, 0)]
+
+
+def test_empty_lines_are_no_rows_however_many() -> None:
+    many = b" \n\r\n\t\n" * 100_000
+    assert taken(HEAD + ROW + many + ROW + many).table.lines == [2, 300_003]
+
+
 @pytest.mark.parametrize("feed", Feed)
 def test_each_missing_column_is_named(feed: Feed) -> None:
     columns = CONTRACTS[feed].columns
