@@ -35,8 +35,11 @@ def free_port() -> int:
 
 
 def environment(**variables: str) -> dict[str, str]:
-    """Return this process's environment without a console's settings, and with these."""
-    own = ("CONSOLE_", "CORE_", "FAKETIME")
+    """Return this process's environment without a console's settings, and with these.
+
+    gRPC writes its verbosity into the environment of whoever imports it, such as the tests.
+    """
+    own = ("CONSOLE_", "CORE_", "FAKETIME", "GRPC_VERBOSITY")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(own)}
     venv = str(Path(sys.executable).parent)
     path = os.pathsep.join((venv, kept.get("PATH", os.defpath)))
