@@ -175,6 +175,14 @@ def test_playbooks_are_looked_at_by_id() -> None:
     assert outcome.document.running["PB-1"].id == "PBR-1"
 
 
+def test_steps_that_wait_go_before_slots_where_the_sender_has_room_for_one() -> None:
+    waiting = scheduled(Trigger("by-hand", ManualTrigger()), id="PB-2")
+    document = a_document(scheduled(id="PB-1"), waiting, a_run(waiting, id="PBR-9"))
+    outcome = ticked(document, later(hours=1), sender_room=1)
+    assert [effect.run_id for effect in outcome.effects] == ["PBR-9"]
+    assert outcome.document.running["PB-1"].steps[0].status is StepRunStatus.PENDING
+
+
 def test_an_overdue_run_ends_before_the_slots_are_looked_at() -> None:
     playbook = scheduled(spec=replace(a_spec(detect(minutes=60)), triggers=(hourly(),)))
     run = a_run_at(playbook, "detect", id="PBR-9")
