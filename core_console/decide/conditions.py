@@ -47,8 +47,8 @@ class Facts:
 
     Conditions are met when ONE row, together with the event's own attributes, meets all of them;
     a row never overrides what the event itself says. Built once per event and asked for every
-    trigger: each text of an attribute knows the rows that have it, so that hundreds of triggers
-    do not walk thousands of rows each.
+    trigger: each text of an attribute knows the rows that have it, and each condition is tried
+    once, so that hundreds of triggers do not walk thousands of rows each.
     """
 
     def __init__(
@@ -61,6 +61,7 @@ class Facts:
                 columns[name][text].add(number)
         own = {name: {text: self._all} for name, text in attributes.items()}
         self._columns: dict[str, Mapping[str, Iterable[int]]] = {**columns, **own}
+        self._met: dict[Condition, frozenset[int]] = {}
 
     def meet(self, conditions: Sequence[Condition]) -> bool:
         """Say whether all the conditions are met; without any, every event meets them."""
@@ -72,5 +73,9 @@ class Facts:
         return True
 
     def _rows_that_meet(self, condition: Condition) -> frozenset[int]:
-        column = self._columns.get(condition.attribute, {})
-        return frozenset().union(*(column[text] for text in column if holds(condition, text)))
+        met = self._met.get(condition)
+        if met is None:
+            column = self._columns.get(condition.attribute, {})
+            met = frozenset().union(*(column[text] for text in column if holds(condition, text)))
+            self._met[condition] = met
+        return met
