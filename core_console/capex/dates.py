@@ -22,11 +22,9 @@ def day(text: str) -> int | None:
 
 
 def shown_day(ordinal: int | None) -> str:
-    """Return the day as `YYYY-MM-DD`; a sum of days may lie outside of the calendar."""
+    """Return the day as `YYYY-MM-DD`; a day less many weeks may lie before the calendar."""
     if ordinal is None:
         return "no date"
     if ordinal < 1:
         return "a day before 0001-01-01"
-    if ordinal > date.max.toordinal():
-        return "a day after 9999-12-31"
     return date.fromordinal(ordinal).isoformat()
