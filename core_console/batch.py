@@ -10,6 +10,9 @@ from typing import Any, Generic, TypeVar
 
 import structlog
 
+from core_console.decide import capex
+from core_console.decide.capex import CapexAccepted
+from core_console.decide.capex_commands import CapexCommand
 from core_console.decide.commands import Command
 from core_console.decide.context import Context
 from core_console.decide.decide import decide
@@ -22,6 +25,8 @@ from core_console.decide.outbox import (
     with_entries,
 )
 from core_console.decide.outcome import Accepted, Carried, Effect, Refused
+from core_console.model.capex_document import EMPTY_CAPEX, CapexDocument
+from core_console.model.codec import CAPEX as CAPEX_CODEC
 from core_console.model.codec import METADOC as METADOC_CODEC
 from core_console.model.codec import Codec
 from core_console.model.document import EMPTY, Document, Versioned
@@ -105,3 +110,12 @@ METADOC: Kind[Document, Command, Accepted] = Kind(
     name="atlas-playbooks", empty=EMPTY, codec=METADOC_CODEC, decide=decide, is_new_work=is_new_work
 )
 """The metadoc."""
+
+CAPEX: Kind[CapexDocument, CapexCommand, CapexAccepted] = Kind(
+    name="capex",
+    empty=EMPTY_CAPEX,
+    codec=CAPEX_CODEC,
+    decide=capex.decide,
+    is_new_work=capex.is_new_work,
+)
+"""The feeds, their settings and their scan history."""

@@ -17,8 +17,10 @@ from core_console.decide.commands import Command, RecordCall, RecordScan
 from core_console.decide.outcome import Effect, Outcome, RunScan, SendComment, SendDispatch
 from core_console.decide.status import FINAL
 from core_console.model.document import Document
+from core_console.model.faults import InvariantError
+from core_console.model.playbook import CapexScan
 from core_console.model.run import Call, Run, StepRun
-from core_console.ports import CallOutcome, Clock, Fault, GitHub, Scanner
+from core_console.ports import CallOutcome, Clock, Fault, GitHub, ScanAsked, Scanner
 
 _log = structlog.get_logger(__name__)
 
@@ -49,6 +51,17 @@ class Console(Protocol):
     async def snapshot(self) -> Document:
         """Return the newest durable document."""
         ...
+
+
+class NoEffects:
+    """The performer of a document whose decisions have no effect outside of it."""
+
+    room = 0
+
+    def take(self, effects: Sequence[Effect]) -> None:
+        """Refuse effects: there is nobody to perform them."""
+        if effects:
+            raise InvariantError("a document without a performer claimed an effect")
 
 
 class Performer:
@@ -125,12 +138,12 @@ class Performer:
                 answer = await self._github.comment(repo, issue, body, left_s)
                 return _told(console, effect, answer)
             case RunScan():
-                return await self._scan(console, effect)
+                return await self._scan(console, effect, run)
             case _ as never:
                 assert_never(never)
 
-    async def _scan(self, console: Console, effect: RunScan) -> RecordScan:
-        found = await self._scanner.scan()
+    async def _scan(self, console: Console, effect: RunScan, run: Run) -> RecordScan:
+        found = await self._scanner.scan(_asked(run, effect.step_id))
         return RecordScan(
             effect.run_id,
             effect.step_id,
@@ -138,6 +151,9 @@ class Performer:
             found.scan_run_id,
             found.findings,
             found.failure,
+            found.detail,
+            found.baseline,
+            found.basis,
         )
 
     def _left_s(self, step_run: StepRun) -> float:
@@ -168,6 +184,15 @@ class Performer:
                 await self._clock.sleep(_RETRY_S)
             else:
                 return
+
+
+def _asked(run: Run, step_id: str) -> ScanAsked:
+    """Return what the step asks for, with the run's first scan to compare with."""
+    action = next(each.step.action for each in run.steps if each.step.id == step_id)
+    if not isinstance(action, CapexScan):
+        raise InvariantError(f"step {step_id} of run {run.id} is no capex_scan")
+    first = next((each.scan for each in run.steps if each.scan is not None), None)
+    return ScanAsked(run.id, action.compare_to_first_scan, action.rule_ids, first)
 
 
 def _objection(console: Console, run: Run, step_run: StepRun, left_s: float) -> str:

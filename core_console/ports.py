@@ -11,7 +11,8 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from core_console.model.run import Call, DispatchPayload
+from core_console.model.capex import Basis
+from core_console.model.run import Call, DispatchPayload, ScanResult
 
 
 class Fault(Exception):  # noqa: N818 -- the word for the outside world failing
@@ -105,8 +106,8 @@ class Blobs(Protocol):
         """Return every blob that is kept."""
         ...
 
-    async def delete(self, digest: str) -> None:
-        """Forget a blob; one that is not there is no error."""
+    async def delete(self, digest: str, *, put_before: datetime | None = None) -> None:
+        """Forget a blob, unless it was put at that time or later; a missing one is no error."""
         ...
 
 
@@ -191,17 +192,37 @@ class GitHub(Protocol):
         ...
 
 
+class ScanAsked(Struct, frozen=True, gc=False):
+    """What a capex_scan step of a run asks for.
+
+    `first` is the run's first scan, None while there is none. When `compares`, the scan passes
+    only if the scored count, of `rule_ids` if there are any, did not rise against it.
+    """
+
+    run_id: str
+    compares: bool = False
+    rule_ids: tuple[str, ...] = ()
+    first: ScanResult | None = None
+
+
 class ScanFound(Struct, frozen=True, gc=False):
-    """What a scan came to: its ScanRun, the scored count per rule, and why it failed, if it did."""
+    """What a scan came to: its ScanRun, the scored count per rule, and why it failed, if it did.
+
+    `detail` says what was compared when it passed, and `baseline` holds the counts that it was
+    compared with. `basis` is what the counts depend on beside the rows.
+    """
 
     scan_run_id: str
     findings: dict[str, int]
     failure: str = ""
+    detail: str = ""
+    baseline: dict[str, int] = {}
+    basis: Basis | None = None
 
 
 class Scanner(Protocol):
     """The CapEx engine, as far as a capex_scan step needs it."""
 
-    async def scan(self) -> ScanFound:
-        """Evaluate the current feeds and record a ScanRun."""
+    async def scan(self, asked: ScanAsked) -> ScanFound:
+        """Evaluate the current feeds, record a ScanRun and compare; a failure is an answer."""
         ...

@@ -56,11 +56,17 @@ class Ticker:
 
     async def tick(self) -> None:
         """Do what is due, have it recorded, and do the chores; never raises."""
+        for work in (self._due, *self._chores):
+            await self._done(work)
+
+    async def _due(self) -> None:
+        await self._console.submit(Tick())
+        await self._console.recorded()
+
+    async def _done(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Do one thing; what keeps it from being done keeps the others from nothing."""
         try:
-            await self._console.submit(Tick())
-            await self._console.recorded()
-            for chore in self._chores:
-                await chore()
+            await work()
         except Fault as fault:
             _log.warning("tick_failed", reason=fault.message)
         except Exception:

@@ -25,7 +25,7 @@ BROAD_CATCHES = {
     "core_console/effects.py:_perform": "an effect's entry: the tick then abandons its claim",
     "core_console/engine.py:_commit": "the writer's entry: who waits is answered, the next goes on",
     "core_console/rpc/gate.py:_answer": "the gRPC entry: an answer, and never a stack",
-    "core_console/ticker.py:tick": "the ticker's entry: one bad tick must not end all ticks",
+    "core_console/ticker.py:_done": "the ticker's entry: one bad tick must not end all ticks",
 }
 
 SourceRule = Callable[[Source], Iterator[str]]

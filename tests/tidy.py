@@ -36,6 +36,7 @@ LAYERS = {
     "engine": 4,
     "batch": 4,
     "effects": 4,
+    "raiser": 4,
     "recorder": 4,
     "ticker": 4,
     "rpc": 5,

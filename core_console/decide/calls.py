@@ -99,15 +99,17 @@ def record_scan(document: Document, command: RecordScan, context: Context) -> Ou
     if found is None or found[0].steps[found[1]].status is not StepRunStatus.RUNNING:
         return Accepted(document)
     run, index = found
-    scan = ScanResult(command.scan_run_id, command.findings) if command.scan_run_id else None
     step_run = replace(
         run.steps[index],
         status=StepRunStatus.FAILED if command.failure else StepRunStatus.SUCCEEDED,
-        detail=command.failure,
-        scan=scan,
+        detail=command.failure or command.detail,
+        scan=_result(command),
     )
     why = f"step {command.step_id}: {command.failure}" if command.failure else ""
-    result = f"failed: {command.failure}" if command.failure else "was recorded"
+    recorded_as = f" as {command.scan_run_id}" if command.scan_run_id else ""
+    result = f"failed{recorded_as}: {command.failure}"
+    if not command.failure:
+        result = f"was recorded{recorded_as}"
     said = entry(
         context,
         command.actor,
@@ -117,3 +119,10 @@ def record_scan(document: Document, command: RecordScan, context: Context) -> Ou
         outcome=Recorded.FAILURE if command.failure else Recorded.SUCCESS,
     )
     return runs.put(document, runs.end_step(run, index, step_run, context, why=why), said)
+
+
+def _result(command: RecordScan) -> ScanResult | None:
+    """Return what the step found, None when nothing was scanned."""
+    if not command.scan_run_id:
+        return None
+    return ScanResult(command.scan_run_id, command.findings, command.baseline, command.basis)

@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from core_console.model.capex import Basis
 from core_console.model.playbook import Spec
 from core_console.model.run import Call
 
@@ -22,6 +23,13 @@ class Decision(StrEnum):
 
 class CreatePlaybook(Struct, frozen=True, gc=False):
     """Write a new playbook as DRAFT."""
+
+    actor: str
+    spec: Spec
+
+
+class DraftPlaybook(Struct, frozen=True, gc=False):
+    """Write the playbook that the current findings ask for, as DRAFT."""
 
     actor: str
     spec: Spec
@@ -112,8 +120,10 @@ class RaiseEvent(Struct, frozen=True, gc=False, kw_only=True):
     """Raise an event: an agent's own, or a harness event of the console.
 
     A harness event has an `id`, derived from what was stored, which is taken once, and `rows`,
-    one per finding, which are matched and not kept. `committed_by` is the person who committed
-    an ingest. `external_id` is the agent's own id of its event: the same again is a duplicate.
+    one per finding, which are matched and not kept. `source` is the document that it waited in
+    and `number` its number there: only one above the last that was taken from there is taken.
+    `committed_by` is the person who committed an ingest. `external_id` is the agent's own id of
+    its event: the same again is a duplicate.
     """
 
     agent: str
@@ -126,6 +136,8 @@ class RaiseEvent(Struct, frozen=True, gc=False, kw_only=True):
     id: str = ""
     rows: tuple[Mapping[str, str], ...] = ()
     committed_by: str = ""
+    source: str = ""
+    number: int = 0
 
     @property
     def actor(self) -> str:
@@ -145,7 +157,11 @@ class RecordCall(Struct, frozen=True, gc=False):
 
 
 class RecordScan(Struct, frozen=True, gc=False):
-    """Take the outcome of a claimed capex_scan; `failure` is empty when it passed or compared."""
+    """Take the outcome of a claimed capex_scan.
+
+    `failure` is empty when it passed, and `detail` then says what was compared, if anything was:
+    `baseline` holds the counts of the run's first scan. `basis` is what the counts depend on.
+    """
 
     run_id: str
     step_id: str
@@ -153,6 +169,9 @@ class RecordScan(Struct, frozen=True, gc=False):
     scan_run_id: str
     findings: dict[str, int]
     failure: str
+    detail: str = ""
+    baseline: dict[str, int] = {}
+    basis: Basis | None = None
     actor: str = "system:engine"
 
 
@@ -164,6 +183,7 @@ class Tick(Struct, frozen=True, gc=False):
 
 Command = (
     CreatePlaybook
+    | DraftPlaybook
     | UpdatePlaybook
     | DeletePlaybook
     | ActivatePlaybook

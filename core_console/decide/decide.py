@@ -13,6 +13,7 @@ from core_console.decide.commands import (
     CreatePlaybook,
     DecideApproval,
     DeletePlaybook,
+    DraftPlaybook,
     PausePlaybook,
     RaiseEvent,
     RecordCall,
@@ -31,7 +32,7 @@ from core_console.model.document import Document
 def decide(document: Document, command: Command, context: Context) -> Outcome:  # noqa: C901, PLR0912 -- one flat line per command
     """Return what the command makes of the document; the document given is never changed."""
     match command:
-        case CreatePlaybook():
+        case CreatePlaybook() | DraftPlaybook():
             return lifecycle.create(document, command, context)
         case UpdatePlaybook():
             return lifecycle.update(document, command, context)

@@ -66,6 +66,8 @@ def raise_event(document: Document, command: RaiseEvent, context: Context) -> Ou
     if wrong:
         return invalid(*wrong)
     earlier = _earlier(document, command)
+    if _was_taken(document, command):
+        return Accepted(document, earlier, duplicate=True)
     if earlier is not None:
         return _raised_before(document, earlier, command)
     chain = depth.of_event(document, command.agent, command.caused_by_run_id, context.now)
@@ -90,7 +92,22 @@ def raise_event(document: Document, command: RaiseEvent, context: Context) -> Ou
         skipped=raised.skipped,
     )
     said = _said(event, context)
-    return Accepted(keep(raised.document, event), event, (said,), raised.effects)
+    kept = _taken(keep(raised.document, event), command)
+    return Accepted(kept, event, (said,), raised.effects)
+
+
+def _was_taken(document: Document, command: RaiseEvent) -> bool:
+    """Say whether this event was taken before from the document that it waited in.
+
+    Unlike the event itself, which may be trimmed, the number of the last one is always kept.
+    """
+    return bool(command.source) and command.number <= document.taken.get(command.source, 0)
+
+
+def _taken(document: Document, command: RaiseEvent) -> Document:
+    if not command.source:
+        return document
+    return replace(document, taken=document.taken | {command.source: command.number})
 
 
 def keep(document: Document, event: Event) -> Document:

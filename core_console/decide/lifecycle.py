@@ -11,6 +11,7 @@ from core_console.decide.commands import (
     ActivatePlaybook,
     CreatePlaybook,
     DeletePlaybook,
+    DraftPlaybook,
     PausePlaybook,
     ResumePlaybook,
     UpdatePlaybook,
@@ -32,8 +33,10 @@ EDITORS_MAX = 50
 """An e-mail has up to 254 bytes, so an unbounded list of editors could outgrow the spec."""
 
 
-def create(document: Document, command: CreatePlaybook, context: Context) -> Outcome:
-    """Write a new playbook, always as DRAFT."""
+def create(
+    document: Document, command: CreatePlaybook | DraftPlaybook, context: Context
+) -> Outcome:
+    """Write a new playbook, always as DRAFT; one drafted from findings is recorded as such."""
     wrong = specs.violations(command.spec, admission=context.admission, now=context.now)
     if wrong:
         return invalid(*wrong)
@@ -55,8 +58,11 @@ def create(document: Document, command: CreatePlaybook, context: Context) -> Out
         changed=document.revision + 1,
         editors=(command.actor,),
     )
-    sentence = f"{command.actor} wrote playbook {playbook.id} as DRAFT{_spec_of(playbook)}"
-    return _stored(document, playbook, "create", command.actor, sentence, context)
+    drafted = isinstance(command, DraftPlaybook)
+    how = "drafted from the CapEx findings" if drafted else "wrote"
+    sentence = f"{command.actor} {how} playbook {playbook.id} as DRAFT{_spec_of(playbook)}"
+    word = "draft" if drafted else "create"
+    return _stored(document, playbook, word, command.actor, sentence, context)
 
 
 def update(document: Document, command: UpdatePlaybook, context: Context) -> Outcome:

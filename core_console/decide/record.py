@@ -21,8 +21,12 @@ def entry(
     sentence: str,
     *,
     outcome: Outcome = Outcome.SUCCESS,
+    subject: str = SUBJECT,
 ) -> Entry:
-    """Return the entry of one decision about a playbook; `ids` go from the outside in."""
+    """Return the entry of one decision, about a playbook unless `subject` says otherwise.
+
+    `ids` go from the outside in.
+    """
     return Entry(
         at=context.now,
         actor=actor,
@@ -30,7 +34,7 @@ def entry(
         target="/".join(ids),
         outcome=outcome,
         detail=sentence,
-        subject=SUBJECT,
+        subject=subject,
     )
 
 

@@ -64,6 +64,27 @@ _PLAYBOOKS = {
     "ListEvents": _READ,
     "WatchActivity": _READ,
 }
+
+
+def _capex_write(action: str) -> Rule:
+    return Rule(MethodClass.ADMIN, f"atlas.capex.{action}", "capex")
+
+
+_CAPEX = {
+    "GetFeeds": _READ,
+    "StageFeed": _capex_write("stage"),
+    "PreviewIngest": _READ,  # it writes nothing and records nothing
+    "CommitIngest": _capex_write("commit"),
+    "ClearFeed": _capex_write("clear"),
+    "GetConfig": _READ,
+    "UpdateConfig": _capex_write("config.update"),
+    "GetSummary": _READ,
+    "ListFindings": _READ,
+    "TraceFinding": _READ,
+    "GetRuleBook": _READ,
+    "ListScanRuns": _READ,
+    "GetDashboard": _READ,
+}
 _GOVERNANCE = {"ListDecisions": _READ}
 _AUDIT = {
     "ListAuditRecords": _AUDITOR,
@@ -72,6 +93,7 @@ _AUDIT = {
 }
 _SERVICES = {
     "runink.core.atlas.v1.PlaybookService": _PLAYBOOKS,
+    "runink.core.atlas.v1.CapexService": _CAPEX,
     "runink.core.atlas.v1.GovernanceService": _GOVERNANCE,
     "runink.core.atlas.v1.AuditService": _AUDIT,
     "grpc.health.v1.Health": {"Check": _PUBLIC, "List": _PUBLIC, "Watch": _PUBLIC},

@@ -123,6 +123,22 @@ class Config(Struct, frozen=True, gc=False, omit_defaults=True):
         return self.go_live_date or DEFAULT_GO_LIVE
 
 
+class Source(StrEnum):
+    """Where the figures of a read come from."""
+
+    LIVE = "LIVE"
+    DEFAULT = "DEFAULT"
+    EMPTY = "EMPTY"
+    UNAVAILABLE = "UNAVAILABLE"
+
+
+class Provenance(Struct, frozen=True, gc=False):
+    """Where figures come from, and in sentences what they leave out."""
+
+    source: Source
+    unmeasured: tuple[str, ...] = ()
+
+
 class Figure(Struct, frozen=True, gc=False):
     """A computed number that is never invented; `absent_reason` is set exactly when it is None."""
 

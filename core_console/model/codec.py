@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from core_console.model.capex_document import CAPEX_FORMAT, CapexDocument
 from core_console.model.document import FORMAT, Document, Versioned
 from core_console.model.playbook import Spec
 
@@ -49,6 +50,7 @@ class Codec(Generic[D]):
 
 
 METADOC = Codec(Document, version=FORMAT)
+CAPEX = Codec(CapexDocument, version=CAPEX_FORMAT)
 encode, decode = METADOC.encode, METADOC.decode
 
 

@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from core_console.model.capex import Basis
 from core_console.model.playbook import Step
 
 
@@ -78,11 +79,15 @@ class Conclusion(StrEnum):
 
 
 class ScanResult(Struct, frozen=True, gc=False, omit_defaults=True):
-    """What a capex_scan step found: scored findings per rule, and the first scan's to compare."""
+    """What a capex_scan step found: scored findings per rule, and the first scan's to compare.
+
+    `basis` says what the counts depend on, so that a later scan can tell whether both compare.
+    """
 
     scan_run_id: str
     findings: dict[str, int]
     baseline: dict[str, int] = {}
+    basis: Basis | None = None
 
 
 class StepRun(Struct, frozen=True, gc=False, omit_defaults=True):

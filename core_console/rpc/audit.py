@@ -6,6 +6,7 @@ Owns how records are shown, and that one verification at a time reads the whole 
 # ruff: noqa: N802 -- the contract names the methods
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 from runink.core.atlas.v1 import audit_pb2 as pb
 from runink.core.atlas.v1.audit_pb2_grpc import AuditServiceServicer
@@ -15,7 +16,6 @@ from core_console.governance.trail import Filters, Trail
 from core_console.governance.verify import Verification
 from core_console.model.audit import AuditRecord, Outcome
 from core_console.rpc import enums, from_proto, to_proto
-from core_console.rpc.console import Console
 from core_console.rpc.errors import RefusedError, invalid_field
 from core_console.rpc.gate import Context
 
@@ -23,8 +23,8 @@ from core_console.rpc.gate import Context
 class Audit(AuditServiceServicer):
     """The servicer. Every error is raised and answered by the gate."""
 
-    def __init__(self, *, console: Console, trail: Trail) -> None:
-        self._console = console
+    def __init__(self, *, recorded: Callable[[], Awaitable[None]], trail: Trail) -> None:
+        self._recorded = recorded
         self._trail = trail
         self._verifying: asyncio.Task[Verification] | None = None
 
@@ -33,7 +33,7 @@ class Audit(AuditServiceServicer):
     ) -> pb.ListAuditRecordsResponse:
         """List records, newest first."""
         filters = _filters(request)
-        await self._console.recorded()
+        await self._recorded()
         page = await self._trail.page(
             filters, page_size=request.page_size, page_token=request.page_token
         )
@@ -47,7 +47,7 @@ class Audit(AuditServiceServicer):
         self, request: pb.GetAuditRecordRequest, _context: Context
     ) -> pb.GetAuditRecordResponse:
         """Read one record by its number."""
-        await self._console.recorded()
+        await self._recorded()
         found = await self._trail.get(request.seq)
         if isinstance(found, Refused):
             raise RefusedError(found)
@@ -69,7 +69,7 @@ class Audit(AuditServiceServicer):
         )
 
     async def _verify(self) -> Verification:
-        await self._console.recorded()
+        await self._recorded()
         return await self._trail.verify()
 
 

@@ -17,10 +17,12 @@ class Call:
     """One call: who makes it, and whether it was a write that changed nothing.
 
     A write that changes nothing leaves no entry in the document, so the gate records it.
+    `fault` is why it changed nothing although it is answered, such as a file's own faults.
     """
 
     identity: Identity | None = None
     unchanged: bool = False
+    fault: str = ""
 
     @property
     def actor(self) -> str:

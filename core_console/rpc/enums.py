@@ -7,10 +7,10 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import TypeVar
 
-from runink.core.atlas.v1 import audit_pb2, playbook_pb2
+from runink.core.atlas.v1 import audit_pb2, capex_pb2, playbook_pb2
 
 from core_console.decide.commands import Decision
-from core_console.model import audit, playbook, run
+from core_console.model import audit, capex, capex_document, playbook, run
 
 _Member = TypeVar("_Member", bound=StrEnum)
 _Number = TypeVar("_Number", bound=int)
@@ -37,10 +37,17 @@ CALL = _numbers(run.Call, "CALL", playbook_pb2.Call.Value)
 TRIGGER_KIND = _numbers(run.TriggerKind, "TRIGGER_KIND", playbook_pb2.TriggerKind.Value)
 CAUSE = _numbers(run.Cause, "CAUSE", playbook_pb2.Cause.Value)
 AUDIT_OUTCOME = _numbers(audit.Outcome, "AUDIT_OUTCOME", audit_pb2.AuditOutcome.Value)
+FEED = _numbers(capex.Feed, "FEED", capex_pb2.Feed.Value)
+SEVERITY = _numbers(capex.Severity, "SEVERITY", capex_pb2.Severity.Value)
+RULE_EFFECT = _numbers(capex.Effect, "RULE_EFFECT", capex_pb2.RuleEffect.Value)
+SCAN_TRIGGER = _numbers(capex_document.ScanTrigger, "SCAN_TRIGGER", capex_pb2.ScanTrigger.Value)
+SOURCE = _numbers(capex.Source, "SOURCE", capex_pb2.Source.Value)
 
 PLAYBOOK_STATUS_OF = _members(PLAYBOOK_STATUS)
 STEP_KIND_OF = _members(STEP_KIND)
 CONDITION_OP_OF = _members(CONDITION_OP)
 RUN_STATUS_OF = _members(RUN_STATUS)
 AUDIT_OUTCOME_OF = _members(AUDIT_OUTCOME)
+FEED_OF = _members(FEED)
+SEVERITY_OF = _members(SEVERITY)
 DECISION_OF = _members(_numbers(Decision, "APPROVAL_DECISION", playbook_pb2.ApprovalDecision.Value))

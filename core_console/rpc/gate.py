@@ -38,6 +38,17 @@ _ID_FIELDS = ("playbook_id", "id", "run_id", "step_id")
 
 _FRAMES_LOGGED = 8
 
+MESSAGE_BYTES = 4 * 1024 * 1024
+"""gRPC's own default. The largest playbook is under 100 KiB; a client that sends more gets a
+sentence about what is too long rather than a transport's error."""
+
+UPLOAD_BYTES = 16 * 1024 * 1024 + 64 * 1024
+"""An upload of twice the largest feed still gets its `too_large` as a fault of the file; the rest
+is for the other fields and the framing (CapEx page, section 2)."""
+
+MESSAGE_BYTES_OF = {"/runink.core.atlas.v1.CapexService/StageFeed": UPLOAD_BYTES}
+"""The methods that take more than a default message; every other one refuses it undecoded."""
+
 if TYPE_CHECKING:  # it is generic for the type checker alone
     Handler = grpc.RpcMethodHandler[Any, Any]
 else:
@@ -134,7 +145,9 @@ class Gate(grpc.aio.ServerInterceptor):
         try:
             self._admit(call, served.method, context)
             response = await served.perform(_decoded(served, raw), context)
-            if call.unchanged:
+            if call.fault:
+                await self._record(served, raw, context, Outcome.FAILURE, call.fault)
+            elif call.unchanged:
                 sentence = "the same again; nothing changed"
                 await self._record(served, raw, context, Outcome.SUCCESS, sentence)
         except Exception as error:
@@ -205,6 +218,10 @@ def _perform(handler: Handler) -> Perform:
 
 
 def _decoded(served: _Served, raw: bytes) -> Message:
+    most = MESSAGE_BYTES_OF.get(served.method, MESSAGE_BYTES)
+    if len(raw) > most:
+        sentence = f"the request has {len(raw):,} bytes; this method takes at most {most:,}"
+        raise RefusedError(Refused(Code.RESOURCE_EXHAUSTED, sentence))
     try:
         return served.decode(raw)
     except DecodeError:
@@ -222,8 +239,8 @@ def _authorization(context: Context) -> list[str]:
 def _target(served: _Served, raw: bytes) -> str:
     """Return the ids that the request names, as far as they can be ids."""
     try:
-        request = served.decode(raw)
-    except DecodeError:
+        request = _decoded(served, raw)
+    except RefusedError:
         return ""
     named = (getattr(request, field, "") for field in _ID_FIELDS)
     return "/".join(each for each in named if isinstance(each, str) and known_id(each))

@@ -5,13 +5,14 @@ Owns how decisions are shown; which records are decisions is `governance.decisio
 
 # ruff: noqa: N802 -- the contract names the methods
 
+from collections.abc import Awaitable, Callable
+
 from runink.core.atlas.v1 import governance_pb2 as pb
 from runink.core.atlas.v1.governance_pb2_grpc import GovernanceServiceServicer
 
 from core_console.decide.outcome import Refused
 from core_console.governance.decisions import Decision, Decisions
 from core_console.rpc import enums, from_proto, to_proto
-from core_console.rpc.console import Console
 from core_console.rpc.errors import RefusedError
 from core_console.rpc.gate import Context
 
@@ -19,8 +20,8 @@ from core_console.rpc.gate import Context
 class Governance(GovernanceServiceServicer):
     """The servicer. Every error is raised and answered by the gate."""
 
-    def __init__(self, *, console: Console, decisions: Decisions) -> None:
-        self._console = console
+    def __init__(self, *, recorded: Callable[[], Awaitable[None]], decisions: Decisions) -> None:
+        self._recorded = recorded
         self._decisions = decisions
 
     async def ListDecisions(
@@ -29,7 +30,7 @@ class Governance(GovernanceServiceServicer):
         """List decisions, dispatches and reports, newest first."""
         since = from_proto.instant("since", request.since) if request.HasField("since") else None
         # Whoever has just decided something finds it here.
-        await self._console.recorded()
+        await self._recorded()
         page = await self._decisions.page(
             subject=request.subject,
             actor=request.actor,

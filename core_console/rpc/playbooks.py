@@ -11,6 +11,7 @@ from itertools import chain
 from runink.core.atlas.v1 import playbook_pb2 as pb
 from runink.core.atlas.v1.playbook_pb2_grpc import PlaybookServiceServicer
 
+from core_console.capex.service import Capex
 from core_console.decide import commands, foureyes, runs
 from core_console.decide.commands import Command
 from core_console.decide.lifecycle import unknown_playbook
@@ -22,7 +23,7 @@ from core_console.model.faults import InvariantError
 from core_console.model.playbook import AGENTS, Playbook
 from core_console.model.run import Run
 from core_console.ports import GitHub
-from core_console.rpc import caller, enums, from_proto, pages, to_proto
+from core_console.rpc import caller, drafts, enums, from_proto, pages, to_proto
 from core_console.rpc.console import Console
 from core_console.rpc.errors import NotBuiltError, RefusedError
 from core_console.rpc.from_proto import known_id
@@ -34,8 +35,9 @@ from core_console.rpc.run_views import RunViews
 class Playbooks(PlaybookServiceServicer):
     """The servicer. Every error is raised and answered by the gate."""
 
-    def __init__(self, *, console: Console, github: GitHub, policy: Policy) -> None:
+    def __init__(self, *, console: Console, capex: Capex, github: GitHub, policy: Policy) -> None:
         self._console = console
+        self._capex = capex
         self._github = github
         self._policy = policy
         self._run_views = RunViews()
@@ -90,10 +92,16 @@ class Playbooks(PlaybookServiceServicer):
         return pb.DeletePlaybookResponse()
 
     async def DraftFromFindings(
-        self, _request: pb.DraftFromFindingsRequest, _context: Context
+        self, request: pb.DraftFromFindingsRequest, _context: Context
     ) -> pb.DraftFromFindingsResponse:
-        """Say that there are no findings yet to draft from."""
-        raise NotBuiltError("DraftFromFindings is not part of this version: it needs CapEx feeds")
+        """Write the playbook that the current findings ask for, as DRAFT."""
+        wanted = drafts.read(request)
+        spec = drafts.spec(wanted, await self._capex.eyes.look())
+        try:
+            written = await self._playbook(commands.DraftPlaybook(_actor(), spec))
+        except RefusedError as error:
+            raise drafts.blaming_the_request(error) from None
+        return pb.DraftFromFindingsResponse(playbook=written)
 
     async def ActivatePlaybook(
         self, request: pb.ActivatePlaybookRequest, _context: Context

@@ -4,6 +4,7 @@ Owns the limits of a connection and of the process, each with its reason. Never 
 and knows no rule.
 """
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 import grpc
@@ -13,26 +14,31 @@ from grpc_reflection.v1alpha import reflection
 from runink.core.atlas.v1 import (
     audit_pb2,
     audit_pb2_grpc,
+    capex_pb2,
+    capex_pb2_grpc,
     governance_pb2,
     governance_pb2_grpc,
     playbook_pb2,
     playbook_pb2_grpc,
 )
 
+from core_console.capex.service import Capex
 from core_console.engine import Policy
 from core_console.governance.decisions import Decisions
 from core_console.governance.trail import Trail
 from core_console.ports import Clock, Fault, GitHub, Log
 from core_console.rpc.audit import Audit
+from core_console.rpc.capex import Feeds
 from core_console.rpc.console import Console
-from core_console.rpc.gate import Authenticator, Gate, Refusals
+from core_console.rpc.gate import UPLOAD_BYTES, Authenticator, Gate, Refusals
 from core_console.rpc.governance import Governance
 from core_console.rpc.playbooks import Playbooks
 from core_console.rpc.reflection import described
 
-RECEIVE_BYTES = 4 * 1024 * 1024
-"""gRPC's own default. The largest playbook is under 100 KiB; a client that sends more gets a
-sentence about what is too long rather than a transport's error."""
+RECEIVE_BYTES = UPLOAD_BYTES
+"""gRPC has one limit for all methods, so it is StageFeed's: twice the largest feed and a little.
+The gate refuses more than a default message for every other method before it decodes anything,
+and drops the bytes of whoever may not call at once."""
 
 METADATA_BYTES = 16 * 1024
 """An operator token is at most 4 KiB; this leaves room for what proxies and tracers add."""
@@ -72,6 +78,7 @@ _OPTIONS = (
 
 SERVICES = (
     playbook_pb2.DESCRIPTOR.services_by_name["PlaybookService"].full_name,
+    capex_pb2.DESCRIPTOR.services_by_name["CapexService"].full_name,
     governance_pb2.DESCRIPTOR.services_by_name["GovernanceService"].full_name,
     audit_pb2.DESCRIPTOR.services_by_name["AuditService"].full_name,
 )
@@ -80,9 +87,14 @@ SERVICES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """What the services stand on."""
+    """What the services stand on.
+
+    `recorded` waits until what any document decided is in the chain, as far as it can be written.
+    """
 
     console: Console
+    capex: Capex
+    recorded: Callable[[], Awaitable[None]]
     github: GitHub
     policy: Policy
     authenticator: Authenticator
@@ -147,14 +159,16 @@ def build(
 
 def _add_services(server: grpc.aio.Server, parts: Parts) -> None:
     trail = Trail(parts.log)
-    playbook_pb2_grpc.add_PlaybookServiceServicer_to_server(
-        Playbooks(console=parts.console, github=parts.github, policy=parts.policy), server
+    playbooks = Playbooks(
+        console=parts.console, capex=parts.capex, github=parts.github, policy=parts.policy
     )
+    playbook_pb2_grpc.add_PlaybookServiceServicer_to_server(playbooks, server)
+    capex_pb2_grpc.add_CapexServiceServicer_to_server(Feeds(parts.capex, parts.clock), server)
     governance_pb2_grpc.add_GovernanceServiceServicer_to_server(
-        Governance(console=parts.console, decisions=Decisions(trail)), server
+        Governance(recorded=parts.recorded, decisions=Decisions(trail)), server
     )
     audit_pb2_grpc.add_AuditServiceServicer_to_server(
-        Audit(console=parts.console, trail=trail), server
+        Audit(recorded=parts.recorded, trail=trail), server
     )
 
 

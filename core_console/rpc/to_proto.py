@@ -40,8 +40,11 @@ _NO_LIFT = "nothing measures what a playbook changes, so a lift would be invente
 
 def timestamp(at: datetime | None) -> Timestamp | None:
     """Return an instant as the contract's type, None for one that has not come."""
-    if at is None:
-        return None
+    return None if at is None else instant(at)
+
+
+def instant(at: datetime) -> Timestamp:
+    """Return an instant as the contract's type."""
     since = at - _EPOCH
     return Timestamp(
         seconds=since.days * _SECONDS_A_DAY + since.seconds, nanos=since.microseconds * 1_000

@@ -55,9 +55,9 @@ class FileBlobs:
         """Return every blob that is kept."""
         return await self._worker.run(self._list)
 
-    async def delete(self, digest: str) -> None:
-        """Forget a blob; one that is not there is no error."""
-        await self._worker.run(lambda: self._delete(digest))
+    async def delete(self, digest: str, *, put_before: datetime | None = None) -> None:
+        """Forget a blob, unless it was put at that time or later; a missing one is no error."""
+        await self._worker.run(lambda: self._delete(digest, put_before))
 
     def close(self) -> None:
         """Finish what has begun; afterwards every call is a Fault."""
@@ -94,13 +94,24 @@ class FileBlobs:
                 if _DIGEST.fullmatch(entry.name) and entry.is_file(follow_symlinks=False)
             ]
 
-    def _delete(self, digest: str) -> None:
+    def _delete(self, digest: str, put_before: datetime | None) -> None:
         path = self._file(digest)
         with locked(self._lock):
-            remove_leftover(path)
-            path.unlink(missing_ok=True)
+            # Under the lock: whoever puts the same bytes meanwhile either renewed their time
+            # already, or writes them anew afterwards.
+            if put_before is None or _put_at(path) < put_before:
+                remove_leftover(path)
+                path.unlink(missing_ok=True)
 
     def _file(self, digest: str) -> Path:
         if not _DIGEST.fullmatch(digest):
             raise Fault("a blob's name is a SHA-256 in hex", retryable=False)
         return self._path / digest
+
+
+def _put_at(path: Path) -> datetime:
+    """Return when the blob was last put, the beginning of time for one that is not there."""
+    try:
+        return datetime.fromtimestamp(path.stat(follow_symlinks=False).st_mtime, UTC)
+    except FileNotFoundError:
+        return datetime.min.replace(tzinfo=UTC)

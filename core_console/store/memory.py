@@ -115,6 +115,7 @@ class MemoryBlobs:
         """Return every blob that is kept."""
         return [Blob(digest, put_at) for digest, (_, put_at) in self.held.items()]
 
-    async def delete(self, digest: str) -> None:
-        """Forget a blob; one that is not there is no error."""
-        self.held.pop(digest, None)
+    async def delete(self, digest: str, *, put_before: datetime | None = None) -> None:
+        """Forget a blob, unless it was put at that time or later; a missing one is no error."""
+        if digest in self.held and (put_before is None or self.held[digest][1] < put_before):
+            del self.held[digest]

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from core_console.decide.calls import MAYBE_POSTED
 from core_console.decide.commands import CancelRun, RecordCall, RecordScan, ReportStep, Tick
 from core_console.decide.outcome import SendComment
+from core_console.model.capex import DEFAULT_GO_LIVE, Basis, Feed, Thresholds
 from core_console.model.document import Document
 from core_console.model.playbook import Step
 from core_console.model.run import Call, RunStatus, ScanResult, StepRunStatus
@@ -207,7 +208,7 @@ def test_a_scan_keeps_what_it_found_and_goes_on() -> None:
     assert (the_run(outcome).status, the_run(outcome).detail) == (RunStatus.RUNNING, "")
     assert outcome.effects == (SendComment("PBR-1", "notify", "core", 7),)
     assert said(outcome) == [scanned("success")]
-    assert outcome.entries[0].detail == "the scan for step scan of run PBR-1 was recorded"
+    assert outcome.entries[0].detail == "the scan for step scan of run PBR-1 was recorded as SCAN-1"
 
 
 @pytest.mark.parametrize("scan_run_id", ["", "SCAN-1"])
@@ -220,7 +221,17 @@ def test_a_failed_scan_fails_the_step_and_the_run(scan_run_id: str) -> None:
     run = the_run(outcome)
     assert (run.status, run.detail) == (RunStatus.FAILED, f"step scan: {failure}")
     assert said(outcome) == [scanned("failure"), ENDED]
-    assert outcome.entries[0].detail == (f"the scan for step scan of run PBR-1 failed: {failure}")
+    known = f" as {scan_run_id}" if scan_run_id else ""
+    sentence = f"the scan for step scan of run PBR-1 failed{known}: {failure}"
+    assert outcome.entries[0].detail == sentence
+
+
+def test_a_scan_that_compared_keeps_what_it_was_compared_with_and_on_what_basis() -> None:
+    basis = Basis(DEFAULT_GO_LIVE, Thresholds(), (Feed.SPEND,))
+    compared = replace(SCAN, detail="they did not rise", baseline={"CP-001": 4}, basis=basis)
+    step_run = the_step(accepted(at("scan"), compared), "scan")
+    assert step_run.detail == "they did not rise"
+    assert step_run.scan == ScanResult("SCAN-1", {"CP-001": 3}, {"CP-001": 4}, basis)
 
 
 def test_a_scan_counts_once_and_never_after_its_run_ended() -> None:

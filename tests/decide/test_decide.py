@@ -12,6 +12,7 @@ from core_console.decide.commands import (
     DecideApproval,
     Decision,
     DeletePlaybook,
+    DraftPlaybook,
     PausePlaybook,
     RaiseEvent,
     RecordCall,
@@ -62,6 +63,7 @@ PAUSED = resting(PlaybookStatus.PAUSED)
 
 EVERY_COMMAND: list[tuple[Document, Command, str, str]] = [
     (a_document(), CreatePlaybook(AUTHOR, a_spec()), AUTHOR, "playbooks.create"),
+    (a_document(), DraftPlaybook(AUTHOR, a_spec()), AUTHOR, "playbooks.draft"),
     (DRAFT, UpdatePlaybook(SECOND, "PB-1", 1, a_spec(notify())), SECOND, "playbooks.update"),
     (DRAFT, DeletePlaybook(AUTHOR, "PB-1"), AUTHOR, "playbooks.delete"),
     (DRAFT, ActivatePlaybook(SECOND, "PB-1", 1), SECOND, "playbooks.activate"),

@@ -6,7 +6,8 @@ from contextlib import suppress
 
 import pytest
 
-from core_console.batch import METADOC
+from core_console.app.feeds import FeedParts
+from core_console.batch import CAPEX, METADOC
 from core_console.decide.outcome import Accepted
 from core_console.effects import Performer
 from core_console.engine import Engine, Metadoc, Policy
@@ -15,9 +16,10 @@ from core_console.model.audit import AuditRecord
 from core_console.model.codec import encode
 from core_console.model.document import Document
 from core_console.model.run import Call, DispatchPayload, Run
-from core_console.ports import CallOutcome, ReporterVerdict, ScanFound, Standing
+from core_console.ports import CallOutcome, ReporterVerdict, Standing
+from core_console.raiser import Raiser
 from core_console.recorder import Recorder
-from core_console.store.memory import MemoryDocument, MemoryLog
+from core_console.store.memory import MemoryBlobs, MemoryDocument, MemoryLog
 from tests.builders import a_document, a_playbook, admission
 from tests.fakes import CountingIds, ManualClock
 
@@ -56,19 +58,23 @@ class PlainGitHub:
         return ReporterVerdict(Standing.VALID)
 
 
-class NoFeeds:
-    """A scanner without feeds."""
-
-    async def scan(self) -> ScanFound:
-        return ScanFound("", {}, "no CapEx feed is loaded")
-
-
 class Replica:
     """One console process: it can be started, and die at any moment without a word."""
 
     def __init__(self, world: "World") -> None:
         self.recorder = Recorder(Chain(world.log, world.clock), NAME, world.clock)
-        self.performer = Performer(github=world.github, scanner=NoFeeds(), clock=world.clock)
+        self.feeds = FeedParts(
+            document=world.feeds,
+            blobs=world.blobs,
+            chain=Chain(world.log, world.clock),
+            clock=world.clock,
+            ids=world.ids,
+            policy=Policy(admission()),
+            raise_events=self._raise_events,
+        )
+        self.performer = Performer(
+            github=world.github, scanner=self.feeds.scanner, clock=world.clock
+        )
         self.engine: Metadoc = Engine(
             METADOC,
             store=world.document,
@@ -79,19 +85,26 @@ class Replica:
             policy=Policy(admission()),
             replica=world.ids.new("CON"),
         )
+        self.raiser = Raiser(CAPEX.name, source=self.feeds.engine, console=self.engine)
         self._tasks: list[asyncio.Task[None]] = []
 
+    async def _raise_events(self) -> None:
+        await self.raiser.move()
+
     async def start(self) -> "Replica":
+        await self.feeds.engine.start()
         await self.engine.start()
         self._tasks = [
             asyncio.create_task(self.recorder.run()),
+            asyncio.create_task(self.feeds.recorder.run()),
             asyncio.create_task(self.performer.run(self.engine)),
         ]
         return self
 
     async def die(self) -> None:
         """End as kill -9 ends: nothing is finished."""
-        mine = {*self._tasks, self.engine._writer, *self.performer._under_way}
+        writers = {self.engine._writer, self.feeds.engine._writer}
+        mine = {*self._tasks, *writers, *self.performer._under_way}
         for task in mine:
             if task is not None:
                 task.cancel()
@@ -99,6 +112,7 @@ class Replica:
             if task is not None:
                 with suppress(asyncio.CancelledError):
                     await task
+        self.feeds.close()
 
 
 class World:
@@ -110,6 +124,8 @@ class World:
         self.github = PlainGitHub()
         self.clock = ManualClock()
         self.ids = CountingIds()
+        self.feeds = MemoryDocument()
+        self.blobs = MemoryBlobs(self.clock)
         self.replicas: list[Replica] = []
 
     async def holding(self, document: Document) -> None:

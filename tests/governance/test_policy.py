@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
-from runink.core.atlas.v1 import audit_pb2, governance_pb2, playbook_pb2
+from runink.core.atlas.v1 import audit_pb2, capex_pb2, governance_pb2, playbook_pb2
 
 from core_console.decide.identity import Admission
 from core_console.decide.outcome import Code
@@ -14,11 +14,13 @@ from core_console.governance.tokens import Identity
 
 FILES = (
     playbook_pb2.DESCRIPTOR,
+    capex_pb2.DESCRIPTOR,
     governance_pb2.DESCRIPTOR,
     audit_pb2.DESCRIPTOR,
     health_pb2.DESCRIPTOR,
     reflection_pb2.DESCRIPTOR,
 )
+CAPEX = "/runink.core.atlas.v1.CapexService/"
 PLAYBOOK = "/runink.core.atlas.v1.PlaybookService/"
 
 # As the contract's table says it, written a second time on purpose: class, action.
@@ -40,6 +42,19 @@ EXPECTED = {
     f"{PLAYBOOK}ListDispatchableAgents": ("read", ""),
     f"{PLAYBOOK}ListEvents": ("read", ""),
     f"{PLAYBOOK}WatchActivity": ("read", ""),
+    f"{CAPEX}GetFeeds": ("read", ""),
+    f"{CAPEX}StageFeed": ("admin", "atlas.capex.stage"),
+    f"{CAPEX}PreviewIngest": ("read", ""),
+    f"{CAPEX}CommitIngest": ("admin", "atlas.capex.commit"),
+    f"{CAPEX}ClearFeed": ("admin", "atlas.capex.clear"),
+    f"{CAPEX}GetConfig": ("read", ""),
+    f"{CAPEX}UpdateConfig": ("admin", "atlas.capex.config.update"),
+    f"{CAPEX}GetSummary": ("read", ""),
+    f"{CAPEX}ListFindings": ("read", ""),
+    f"{CAPEX}TraceFinding": ("read", ""),
+    f"{CAPEX}GetRuleBook": ("read", ""),
+    f"{CAPEX}ListScanRuns": ("read", ""),
+    f"{CAPEX}GetDashboard": ("read", ""),
     "/runink.core.atlas.v1.GovernanceService/ListDecisions": ("read", ""),
     "/runink.core.atlas.v1.AuditService/ListAuditRecords": ("auditor", ""),
     "/runink.core.atlas.v1.AuditService/GetAuditRecord": ("auditor", ""),

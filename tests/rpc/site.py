@@ -18,11 +18,13 @@ from google.rpc.error_details_pb2 import BadRequest  # type: ignore[import-untyp
 from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]  # it ships none
 from runink.core.atlas.v1 import playbook_pb2 as pb
 from runink.core.atlas.v1.audit_pb2_grpc import AuditServiceStub
+from runink.core.atlas.v1.capex_pb2_grpc import CapexServiceStub
 from runink.core.atlas.v1.governance_pb2_grpc import GovernanceServiceStub
 from runink.core.atlas.v1.playbook_pb2_grpc import PlaybookServiceStub
 
 from core_console import settings
-from core_console.batch import METADOC
+from core_console.app.feeds import FeedParts
+from core_console.batch import CAPEX, METADOC
 from core_console.decide.outcome import Effect
 from core_console.engine import Engine, Metadoc, Policy
 from core_console.governance import tokens
@@ -34,14 +36,16 @@ from core_console.model.codec import encode
 from core_console.model.document import Document
 from core_console.model.run import DispatchPayload
 from core_console.ports import CallOutcome, ReporterVerdict
+from core_console.raiser import Raiser
 from core_console.recorder import Recorder
 from core_console.rpc import server
-from core_console.store.memory import MemoryDocument, MemoryLog
+from core_console.store.memory import MemoryBlobs, MemoryDocument, MemoryLog
 from tests.builders import AUTHOR, SECOND, STRANGER
 from tests.fakes import CountingIds, ManualClock
 
 if TYPE_CHECKING:  # these classes exist for the type checker alone
     from runink.core.atlas.v1.audit_pb2_grpc import AuditServiceAsyncStub
+    from runink.core.atlas.v1.capex_pb2_grpc import CapexServiceAsyncStub
     from runink.core.atlas.v1.governance_pb2_grpc import GovernanceServiceAsyncStub
     from runink.core.atlas.v1.playbook_pb2_grpc import PlaybookServiceAsyncStub
 
@@ -124,6 +128,7 @@ class Caller:
 
     channel: grpc.aio.Channel
     playbooks: "PlaybookServiceAsyncStub"
+    capex: "CapexServiceAsyncStub"
     governance: "GovernanceServiceAsyncStub"
     audit: "AuditServiceAsyncStub"
 
@@ -182,16 +187,29 @@ class Site:
     root: Path
     clock: ManualClock
     ids: CountingIds
-    store: MemoryDocument
-    log: MemoryLog
-    engine: Metadoc
+    engines: "_Engines"
     github: Agents
     refusals: Refusals
     parts: server.Parts
-    bench: Bench
     listener: server.Listener
     _channels: list[grpc.aio.Channel] = field(default_factory=list)
     _callers: dict[str, Caller] = field(default_factory=dict)
+
+    @property
+    def engine(self) -> Metadoc:
+        return self.engines.engine
+
+    @property
+    def store(self) -> MemoryDocument:
+        return self.engines.store
+
+    @property
+    def log(self) -> MemoryLog:
+        return self.engines.log
+
+    @property
+    def bench(self) -> Bench:
+        return self.engines.bench
 
     def token(self, email: str) -> str:
         key = KeyFile(self.root).current()
@@ -214,6 +232,7 @@ class Site:
         return Caller(
             channel,
             PlaybookServiceStub(channel),
+            CapexServiceStub(channel),
             GovernanceServiceStub(channel),
             AuditServiceStub(channel),
         )
@@ -242,12 +261,16 @@ class Site:
         return self._callers[""].playbooks
 
     @property
+    def capex(self) -> "CapexServiceAsyncStub":
+        return self.named(AUTHOR).capex
+
+    @property
     def auditor(self) -> "AuditServiceAsyncStub":
         return self.named(AUDITOR).audit
 
     async def records(self) -> list[AuditRecord]:
         """Return the whole chain, oldest first."""
-        await self.engine.recorded()
+        await self.parts.recorded()
         chain = Chain(self.log, self.clock)
         return await chain._read(1, len(self.log.lines)) if self.log.lines else []
 
@@ -266,6 +289,59 @@ class Site:
             await channel.close()
 
 
+class _Engines:
+    """Both documents' engines on stores in memory, sharing one chain."""
+
+    def __init__(self, policy: Policy, clock: ManualClock, ids: CountingIds) -> None:
+        self.store, self.feeds_store = MemoryDocument(), MemoryDocument()
+        self.log, self.blobs, self.bench = MemoryLog(), MemoryBlobs(clock), Bench()
+        self.chain = Chain(self.log, clock)
+        self.recorder = Recorder(self.chain, METADOC.name, clock)
+        self.engine: Metadoc = Engine(
+            METADOC,
+            store=self.store,
+            recorder=self.recorder,
+            performer=self.bench,
+            clock=clock,
+            ids=ids,
+            policy=policy,
+            replica=ids.new("CON"),
+        )
+        self.feeds = FeedParts(
+            document=self.feeds_store,
+            blobs=self.blobs,
+            chain=self.chain,
+            clock=clock,
+            ids=ids,
+            policy=policy,
+            raise_events=self._raise_events,
+        )
+        self.raiser = Raiser(CAPEX.name, source=self.feeds.engine, console=self.engine)
+
+    async def _raise_events(self) -> None:
+        await self.raiser.move()
+
+    async def recorded(self) -> None:
+        await self.engine.recorded()
+        await self.feeds.engine.recorded()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        recorders = (self.recorder, self.feeds.recorder)
+        recording = [asyncio.create_task(each.run()) for each in recorders]
+        await self.feeds.engine.start()
+        await self.engine.start()
+        try:
+            yield
+        finally:
+            await self.feeds.engine.close()
+            await self.engine.close()
+            self.feeds.close()
+            for each in recording:
+                each.cancel()
+            await asyncio.gather(*recording, return_exceptions=True)
+
+
 @asynccontextmanager
 async def site(
     root: Path, *, is_open: bool = False, lists: Mapping[str, str] = LISTS
@@ -275,53 +351,36 @@ async def site(
     if not is_open:
         make_key(root, ids)
     loaded = settings.load({"CONSOLE_APPFS_DIR": str(root), **lists})
-    store, log, bench, github = MemoryDocument(), MemoryLog(), Bench(), Agents()
-    chain = Chain(log, clock)
-    refusals = Refusals(chain, clock)
     policy = Policy(loaded.admission, loaded.four_eyes_all_editors)
-    recorder = Recorder(chain, "atlas-playbooks", clock)
-    engine = Engine(
-        METADOC,
-        store=store,
-        recorder=recorder,
-        performer=bench,
-        clock=clock,
-        ids=ids,
-        policy=policy,
-        replica=ids.new("CON"),
-    )
+    engines, github = _Engines(policy, clock, ids), Agents()
+    refusals = Refusals(engines.chain, clock)
     parts = server.Parts(
-        console=engine,
+        console=engines.engine,
+        capex=engines.feeds.capex,
+        recorded=engines.recorded,
         github=github,
         policy=policy,
         authenticator=tokens.Authenticator(loaded),
         refusals=refusals,
-        log=log,
+        log=engines.log,
         clock=clock,
     )
     listener = server.build(parts, host="127.0.0.1", port=0)
-    recording = asyncio.create_task(recorder.run())
-    await engine.start()
-    await listener.start()
-    made = Site(
-        port=listener.port,
-        root=root,
-        clock=clock,
-        ids=ids,
-        store=store,
-        log=log,
-        engine=engine,
-        github=github,
-        refusals=refusals,
-        parts=parts,
-        bench=bench,
-        listener=listener,
-    )
-    try:
-        yield made
-    finally:
-        await made.close()
-        await listener.stop(0)
-        await engine.close()
-        recording.cancel()
-        await asyncio.gather(recording, return_exceptions=True)
+    async with engines.running():
+        await listener.start()
+        made = Site(
+            port=listener.port,
+            root=root,
+            clock=clock,
+            ids=ids,
+            engines=engines,
+            github=github,
+            refusals=refusals,
+            parts=parts,
+            listener=listener,
+        )
+        try:
+            yield made
+        finally:
+            await made.close()
+            await listener.stop(0)

@@ -1,28 +1,21 @@
-"""The application: every part built, joined, started and stopped.
+"""One console: every part built, joined, started and stopped.
 
-Owns the only place that knows all adapters, and the order of starting and stopping. It decides
-nothing.
+Owns how the parts are joined, and the order of starting and stopping. It decides nothing.
 """
 
 import asyncio
-import signal
-import socket
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 
-import click
 import structlog
-import uvicorn
 from starlette.applications import Starlette
 
-from core_console import logs
-from core_console.addresses import Address
-from core_console.batch import METADOC
+from core_console.app.feeds import FeedParts
+from core_console.batch import CAPEX, METADOC
 from core_console.clock import RandomIds, SystemClock
 from core_console.doors import app as doors
-from core_console.doors import server as door_server
 from core_console.doors.audit import AuditDoors
 from core_console.doors.gate import Gate as DoorGate
 from core_console.doors.operators import Operators
@@ -34,29 +27,25 @@ from core_console.governance.chain import Chain
 from core_console.governance.refusals import Refusals
 from core_console.governance.tokens import Authenticator
 from core_console.governance.trail import Trail
-from core_console.ports import Fault, ScanFound
+from core_console.ports import Fault
+from core_console.raiser import Raiser
 from core_console.recorder import Recorder
 from core_console.rpc import server as rpc_server
 from core_console.settings import Settings
+from core_console.store.blobs import FileBlobs
 from core_console.store.file import FileDocument
 from core_console.store.filelog import FileLog
 from core_console.ticker import Ticker
 
 DOCUMENT_PATH = Path("var/lib") / METADOC.name
+FEEDS_PATH = Path("var/lib") / CAPEX.name
+BLOBS_PATH = Path("var/lib/blobs")
 LOG_PATH = Path("var/log/audit")
 
 _CALLS_S = 15.0
 """A call to GitHub that is under way when the console stops may end; it answers within 10 s."""
 
 _log = structlog.get_logger(__name__)
-
-
-class NoFeeds:
-    """There is no CapEx engine in this version, and a scan says so."""
-
-    async def scan(self) -> ScanFound:
-        """Fail honestly: nothing is loaded that could be scanned."""
-        return ScanFound("", {}, "no CapEx feed is loaded")
 
 
 class Console:
@@ -78,7 +67,18 @@ class Console:
         )
         self.github, self.organisation = _github(settings, self.clock)
         self.recorder = Recorder(self.chain, METADOC.name, self.clock)
-        self.performer = Performer(github=self.github, scanner=NoFeeds(), clock=self.clock)
+        self.feeds_document = FileDocument(settings.root / FEEDS_PATH)
+        self.blobs = FileBlobs(settings.root / BLOBS_PATH)
+        self.feeds = FeedParts(
+            document=self.feeds_document,
+            blobs=self.blobs,
+            chain=self.chain,
+            clock=self.clock,
+            ids=self.ids,
+            policy=self.policy,
+            raise_events=self._raise_events,
+        )
+        self.performer = Performer(github=self.github, scanner=self.feeds.scanner, clock=self.clock)
         self.engine: Metadoc = Engine(
             METADOC,
             store=self.document,
@@ -89,19 +89,41 @@ class Console:
             policy=self.policy,
             replica=self.ids.new("CON"),
         )
+        self.raiser = Raiser(CAPEX.name, source=self.feeds.engine, console=self.engine)
         self.ticker = Ticker(
             self.engine,
             clock=self.clock,
             ids=self.ids,
             interval_s=settings.tick_s,
-            chores=(self.refusals.flush, self.learn_organisation),
+            chores=(
+                self.raiser.move,
+                self.feeds.engine.recorded,
+                self.refusals.flush,
+                self.learn_organisation,
+                self.feeds.sweeper.sweep,
+            ),
         )
+
+    async def _raise_events(self) -> None:
+        await self.raiser.move()
+
+    async def recorded(self) -> None:
+        """Wait until what any document decided is in the chain, as far as it can be written."""
+        await self.engine.recorded()
+        await self.feeds.engine.recorded()
+
+    @property
+    def serving(self) -> bool:
+        """Whether commands are taken now."""
+        return self.engine.serving and self.feeds.engine.serving
 
     def listener(self) -> rpc_server.Listener:
         """Return the gRPC server, bound; raise Fault when it cannot be."""
         address, tls = self.settings.grpc_addr, self.settings.tls
         parts = rpc_server.Parts(
             console=self.engine,
+            capex=self.feeds.capex,
+            recorded=self.recorded,
             github=self.github,
             policy=self.policy,
             authenticator=self.authenticator,
@@ -127,7 +149,7 @@ class Console:
         audit = AuditDoors(
             operators=operators,
             trail=trail,
-            recorded=self.engine.recorded,
+            recorded=self.recorded,
             verify=trail.verify,
         )
         return doors.build(
@@ -135,7 +157,7 @@ class Console:
             gate=DoorGate(github=self.github, refusals=self.refusals, clock=self.clock),
             audit=audit,
             run_url_prefix=self.run_url_prefix,
-            serving=lambda: self.engine.serving,
+            serving=lambda: self.serving,
         )
 
     def run_url_prefix(self) -> str:
@@ -158,84 +180,34 @@ class Console:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Run the engine and its companions; at the end finish what is under way."""
+        await self.feeds.engine.start()
         await self.engine.start()
+        ticking = asyncio.create_task(self.ticker.run(), name="ticker")
         companions = [
             asyncio.create_task(self.recorder.run(), name="recorder"),
+            asyncio.create_task(self.feeds.recorder.run(), name="feeds-recorder"),
             asyncio.create_task(self.performer.run(self.engine), name="performer"),
-            asyncio.create_task(self.ticker.run(), name="ticker"),
         ]
         try:
             yield
         finally:
-            companions[2].cancel()
+            ticking.cancel()
             with suppress(TimeoutError):
                 async with asyncio.timeout(_CALLS_S):
                     await self.performer.close(self.engine)
+            await self.feeds.engine.close()
             await self.engine.close()
-            await self.engine.recorded()
+            await self.recorded()
             await self.refusals.flush(closing=True)
             for companion in companions:
                 companion.cancel()
-            await asyncio.gather(*companions, return_exceptions=True)
+            await asyncio.gather(ticking, *companions, return_exceptions=True)
             await self.github.aclose()
+            self.feeds.close()
+            self.blobs.close()
+            self.feeds_document.close()
             self.document.close()
             self.log.close()
-
-
-async def serve(settings: Settings) -> None:
-    """Serve until SIGTERM or SIGINT; raise Fault when the console cannot start."""
-    logs.configure()
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
-    console = Console(settings)
-    await console.learn_organisation()
-    async with console.running():
-        listener = console.listener()
-        http_socket = _bound(settings.http_addr)
-        http = HttpServer(_http_config(console, settings))
-        await listener.start()
-        http_task = asyncio.create_task(http.serve([http_socket]), name="http")
-        host, port = settings.grpc_addr.host, listener.port
-        http_port = http_socket.getsockname()[1]
-        click.echo(
-            f"core-console serves gRPC on {Address(host, port)} "
-            f"and HTTP on {Address(settings.http_addr.host, http_port)}"
-        )
-        await stop.wait()
-        http.should_exit = True
-        await asyncio.gather(listener.stop(), http_task)
-
-
-class HttpServer(uvicorn.Server):
-    """uvicorn without its own signal handling: one signal stops the whole console in order."""
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Leave the signals alone."""
-        yield
-
-
-def _http_config(console: Console, settings: Settings) -> uvicorn.Config:
-    tls = settings.tls
-    return door_server.config(
-        console.doors(),
-        host=settings.http_addr.host,
-        port=settings.http_addr.port,
-        tls_cert=None if tls is None else str(tls.cert),
-        tls_key=None if tls is None else str(tls.key),
-    )
-
-
-def _bound(address: Address) -> socket.socket:
-    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    try:
-        return socket.create_server((address.host, address.port), family=family)
-    except OSError as error:
-        raise Fault(
-            f"{address} cannot be bound: {error.strerror or error}", retryable=False
-        ) from error
 
 
 def _github(
