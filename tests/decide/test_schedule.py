@@ -9,13 +9,8 @@ from msgspec.structs import replace
 
 from core_console.decide import outbox, schedule, slots
 from core_console.decide.commands import (
-    ActivatePlaybook,
-    PausePlaybook,
     RecordCall,
-    ResumePlaybook,
-    RunNow,
     Tick,
-    UpdatePlaybook,
 )
 from core_console.decide.decide import decide
 from core_console.decide.outcome import Accepted
@@ -34,10 +29,8 @@ from core_console.model.playbook import (
 )
 from core_console.model.run import Call, RunStatus, StepRunStatus, TriggerKind
 from tests.builders import (
-    AUTHOR,
     NOW,
     REPLICA,
-    SECOND,
     a_document,
     a_playbook,
     a_run,
@@ -49,7 +42,7 @@ from tests.builders import (
     later,
     notify,
 )
-from tests.decide.verdicts import accepted, decided, said, the_playbook, unchanged
+from tests.decide.verdicts import accepted, decided, said, unchanged
 from tests.fakes import CountingIds
 
 TICKER = "system:ticker"
@@ -414,68 +407,6 @@ def test_a_schedule_fires_every_hour_of_a_year() -> None:
     assert fired == [start + timedelta(hours=hour) for hour in range(8_760)]
     assert document.playbooks["PB-1"].runs_succeeded == 8_760
     assert document.events == {}
-
-
-# From when on slots count.
-
-
-def becoming_active(playbook: Playbook, now: datetime) -> Document:
-    command = (
-        ResumePlaybook(SECOND, "PB-1")
-        if playbook.status is PlaybookStatus.PAUSED
-        else ActivatePlaybook(SECOND, "PB-1", playbook.revision)
-    )
-    return accepted(a_document(playbook), command, context(now=now)).document
-
-
-@pytest.mark.parametrize("status", [PlaybookStatus.DRAFT, PlaybookStatus.PAUSED])
-def test_becoming_active_starts_from_now(status: PlaybookStatus) -> None:
-    fresh = scheduled(hourly(), Trigger("by-hand", ManualTrigger()), status=status)
-    document = becoming_active(replace(fresh, trigger_states={}), later(hours=5, minutes=30))
-    assert the_states(document) == {"hourly": TriggerState(later(hours=5, minutes=30))}
-    unchanged(document, Tick(), context(now=later(hours=5, minutes=59)))
-    assert ticked(document, later(hours=6)).document.running
-    old = replace(fresh, trigger_states={"hourly": TriggerState(later(hours=-3), later(hours=-3))})
-    document = becoming_active(old, later(hours=5, minutes=30))
-    assert the_states(document) == {
-        "hourly": TriggerState(later(hours=5, minutes=30), later(hours=-3))
-    }
-
-
-def the_states(document: Document) -> dict[str, TriggerState]:
-    return document.playbooks["PB-1"].trigger_states
-
-
-def test_slots_that_were_done_stay_done_when_the_clock_jumped_back() -> None:
-    paused = scheduled(done=later(hours=9), status=PlaybookStatus.PAUSED)
-    assert the_states(becoming_active(paused, NOW)) == {"hourly": TriggerState(later(hours=9))}
-
-
-def test_pausing_and_running_by_hand_leave_the_slots_alone() -> None:
-    before = a_document(scheduled())
-    states = the_states(before)
-    here = context(now=later(hours=3))
-    assert the_states(accepted(before, PausePlaybook(AUTHOR, "PB-1"), here).document) == states
-    assert the_states(accepted(before, RunNow(AUTHOR, "PB-1"), here).document) == states
-
-
-def test_an_edit_keeps_what_the_triggers_that_stay_remember() -> None:
-    kept, gone = TriggerState(NOW, later(hours=-1)), TriggerState(NOW)
-    playbook = scheduled(
-        hourly("kept"), hourly("gone"), trigger_states={"kept": kept, "gone": gone}
-    )
-    spec = replace(playbook.spec, triggers=(hourly("new"), hourly("kept", "9 * * * *")))
-    outcome = accepted(a_document(playbook), UpdatePlaybook(AUTHOR, "PB-1", 2, spec))
-    assert the_playbook(outcome).trigger_states == {"kept": kept}
-
-
-def test_an_active_playbook_of_an_older_console_starts_from_its_activation() -> None:
-    playbook = replace(scheduled(), trigger_states={}, switched_at=later(hours=1, minutes=30))
-    unchanged(a_document(playbook), Tick(), context(now=later(hours=1, minutes=59)))
-    outcome = ticked(a_document(playbook), later(hours=2))
-    assert outcome.document.running["PB-1"].slot == later(hours=2)
-    unknown = replace(playbook, switched_at=None)
-    unchanged(a_document(unknown), Tick(), context(now=later(hours=2)))
 
 
 # A poisoned trigger, and a chain that cannot be written.
