@@ -38,6 +38,7 @@ LAYERS = {
     "effects": 4,
     "raiser": 4,
     "recorder": 4,
+    "reports": 4,
     "ticker": 4,
     "rpc": 5,
     "doors": 5,

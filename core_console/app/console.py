@@ -13,11 +13,14 @@ import structlog
 from starlette.applications import Starlette
 
 from core_console.app.feeds import FeedParts
+from core_console.app.reports import ReportParts
 from core_console.batch import CAPEX, METADOC
 from core_console.clock import RandomIds, SystemClock
 from core_console.doors import app as doors
+from core_console.doors.agent_reports import AgentReports
 from core_console.doors.audit import AuditDoors
 from core_console.doors.gate import Gate as DoorGate
+from core_console.doors.inputs import Inputs
 from core_console.doors.operators import Operators
 from core_console.effects import Performer
 from core_console.engine import Engine, Metadoc, Policy
@@ -30,6 +33,7 @@ from core_console.governance.trail import Trail
 from core_console.ports import Fault
 from core_console.raiser import Raiser
 from core_console.recorder import Recorder
+from core_console.reports import REPORTS
 from core_console.rpc import server as rpc_server
 from core_console.settings import Settings
 from core_console.store.blobs import FileBlobs
@@ -40,6 +44,9 @@ from core_console.ticker import Ticker
 DOCUMENT_PATH = Path("var/lib") / METADOC.name
 FEEDS_PATH = Path("var/lib") / CAPEX.name
 BLOBS_PATH = Path("var/lib/blobs")
+REPORTS_PATH = Path("var/lib") / REPORTS.name
+# Apart from the feeds' blobs: each document's sweeper deletes what its own document does not name.
+REPORT_BLOBS_PATH = Path("var/lib/report-blobs")
 LOG_PATH = Path("var/log/audit")
 
 _CALLS_S = 15.0
@@ -90,6 +97,17 @@ class Console:
             replica=self.ids.new("CON"),
         )
         self.raiser = Raiser(CAPEX.name, source=self.feeds.engine, console=self.engine)
+        self.reports_document = FileDocument(settings.root / REPORTS_PATH)
+        self.report_blobs = FileBlobs(settings.root / REPORT_BLOBS_PATH)
+        self.reports = ReportParts(
+            document=self.reports_document,
+            blobs=self.report_blobs,
+            console=self.engine,
+            chain=self.chain,
+            clock=self.clock,
+            ids=self.ids,
+            policy=self.policy,
+        )
         self.ticker = Ticker(
             self.engine,
             clock=self.clock,
@@ -97,10 +115,13 @@ class Console:
             interval_s=settings.tick_s,
             chores=(
                 self.raiser.move,
+                self.reports.raiser.move,
                 self.feeds.engine.recorded,
+                self.reports.engine.recorded,
                 self.refusals.flush,
                 self.learn_organisation,
                 self.feeds.sweeper.sweep,
+                self.reports.sweeper.sweep,
             ),
         )
 
@@ -111,11 +132,13 @@ class Console:
         """Wait until what any document decided is in the chain, as far as it can be written."""
         await self.engine.recorded()
         await self.feeds.engine.recorded()
+        await self.reports.engine.recorded()
 
     @property
     def serving(self) -> bool:
         """Whether commands are taken now."""
-        return self.engine.serving and self.feeds.engine.serving
+        engines = (self.engine, self.feeds.engine, self.reports.engine)
+        return all(engine.serving for engine in engines)
 
     def listener(self) -> rpc_server.Listener:
         """Return the gRPC server, bound; raise Fault when it cannot be."""
@@ -145,6 +168,7 @@ class Console:
             admission=self.settings.admission,
             clock=self.clock,
         )
+        gate = DoorGate(github=self.github, refusals=self.refusals, clock=self.clock)
         trail = Trail(self.log)
         audit = AuditDoors(
             operators=operators,
@@ -152,10 +176,21 @@ class Console:
             recorded=self.recorded,
             verify=trail.verify,
         )
+        agent_reports = AgentReports(
+            reports=self.reports.engine,
+            playbooks=self.engine,
+            blobs=self.report_blobs,
+            gate=gate,
+            operators=operators,
+            raised=self.reports.raiser.move,
+        )
         return doors.build(
             console=self.engine,
-            gate=DoorGate(github=self.github, refusals=self.refusals, clock=self.clock),
+            gate=gate,
             audit=audit,
+            agent_reports=agent_reports,
+            inputs=Inputs(gate=gate, operators=operators, scope=self.feeds.capex.eyes.scope),
+            raised=self.reports.raiser.move,
             run_url_prefix=self.run_url_prefix,
             serving=lambda: self.serving,
         )
@@ -180,12 +215,13 @@ class Console:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Run the engine and its companions; at the end finish what is under way."""
-        await self.feeds.engine.start()
-        await self.engine.start()
+        for engine in (self.feeds.engine, self.reports.engine, self.engine):
+            await engine.start()
         ticking = asyncio.create_task(self.ticker.run(), name="ticker")
         companions = [
             asyncio.create_task(self.recorder.run(), name="recorder"),
             asyncio.create_task(self.feeds.recorder.run(), name="feeds-recorder"),
+            asyncio.create_task(self.reports.recorder.run(), name="reports-recorder"),
             asyncio.create_task(self.performer.run(self.engine), name="performer"),
         ]
         try:
@@ -195,8 +231,8 @@ class Console:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_CALLS_S):
                     await self.performer.close(self.engine)
-            await self.feeds.engine.close()
-            await self.engine.close()
+            for engine in (self.feeds.engine, self.reports.engine, self.engine):
+                await engine.close()
             await self.recorded()
             await self.refusals.flush(closing=True)
             for companion in companions:
@@ -206,6 +242,8 @@ class Console:
             self.feeds.close()
             self.blobs.close()
             self.feeds_document.close()
+            self.report_blobs.close()
+            self.reports_document.close()
             self.document.close()
             self.log.close()
 

@@ -3,16 +3,19 @@
 Owns the list of routes and nothing that they do.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.routing import Route
 
-from core_console.doors import errors, health, step_report
+from core_console.doors import errors, events, health, step_report
+from core_console.doors.agent_reports import AgentReports
 from core_console.doors.audit import AuditDoors
+from core_console.doors.events import Events
 from core_console.doors.gate import Gate
+from core_console.doors.inputs import Inputs
 from core_console.doors.step_report import Console, StepReports
 
 
@@ -21,19 +24,26 @@ def build(
     console: Console,
     gate: Gate,
     audit: AuditDoors,
+    agent_reports: AgentReports,
+    inputs: Inputs,
+    raised: Callable[[], Awaitable[None]],
     run_url_prefix: Callable[[], str],
     serving: Callable[[], bool],
 ) -> Starlette:
     """Return the application; `serving` says cheaply whether the console takes work now.
 
+    `raised` moves the harness events that wait into the metadoc; it may raise Fault.
     `run_url_prefix` returns `<server>/<org>/<agents repo>/actions/runs/`; a Fault of it, while
     the organisation is not known yet, is answered as 503.
     """
-    reports = StepReports(console=console, gate=gate, run_url_prefix=run_url_prefix)
+    reports = StepReports(console=console, gate=gate, run_url_prefix=run_url_prefix, raised=raised)
     app = Starlette(
         routes=[
             health.route(serving),
             Route(step_report.PATH, reports.door()),
+            Route(events.PATH, Events(console=console, gate=gate).door()),
+            *agent_reports.routes(),
+            inputs.route(),
             *audit.routes(),
         ],
         middleware=[Middleware(errors.SecurityHeaders), Middleware(errors.LastResort)],

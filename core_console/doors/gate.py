@@ -86,13 +86,17 @@ class Gate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Door:
-    """One POST door: an ASGI application that hands `take` only a body that passed the gate."""
+    """One POST door: an ASGI application that hands `take` only a body that passed the gate.
+
+    `methods` are those of its whole path, as an Allow header lists them.
+    """
 
     gate: Gate
     action: str
     subject: str
     bytes_max: int
     take: Take
+    methods: str = "POST"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one call, and record it when it is turned away.
@@ -116,10 +120,10 @@ class Door:
         await response(scope, receive, send)
 
     async def _answer(self, request: Request, attempt: Attempt) -> Response:
-        await _check_method(request)
+        await _check_method(request, self.methods)
         body = await _read(request, bytes_max=self.bytes_max, timeout_s=self.gate.body_s)
         _check_type(request)
-        await _check_bearer(request, self.gate.github, attempt)
+        await check_bearer(request, self.gate.github, attempt)
         try:
             return await self.take(body, attempt)
         except BadBody as error:
@@ -133,10 +137,11 @@ def peer_of(request: Request) -> str:
     return request.client.host if request.client else "unknown"
 
 
-async def _check_method(request: Request) -> None:
+async def _check_method(request: Request, methods: str) -> None:
     if request.method != "POST":
         await _linger(request)
-        raise errors.rejection(405, "this door takes POST only", headers={"Allow": "POST"} | _CLOSE)
+        sentence = f"this door takes {methods} only"
+        raise errors.rejection(405, sentence, headers={"Allow": methods} | _CLOSE)
 
 
 async def _read(request: Request, *, bytes_max: int, timeout_s: float) -> bytes:
@@ -193,7 +198,8 @@ def _check_type(request: Request) -> None:
         raise errors.rejection(415, "this door takes application/json in UTF-8 only")
 
 
-async def _check_bearer(request: Request, github: GitHub, attempt: Attempt) -> None:
+async def check_bearer(request: Request, github: GitHub, attempt: Attempt) -> None:
+    """Let the caller pass if the bearer is the App's; raise the rejection that it asks for."""
     verdict = await github.authorize_reporter(
         request.headers.getlist("authorization"), attempt.peer
     )

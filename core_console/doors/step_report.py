@@ -5,7 +5,8 @@ awaits the report is the decision's business alone.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Protocol
 
 from msgspec import Struct
@@ -21,6 +22,7 @@ from core_console.doors.strict import BadBody
 from core_console.model import audit
 from core_console.model.playbook import AGENTS
 from core_console.model.run import Conclusion
+from core_console.ports import Fault
 
 PATH = "/api/playbook-runs/step-report"
 ACTION = "atlas.playbooks.report"
@@ -56,13 +58,23 @@ class StepReports:
     """Takes step reports that passed the gate.
 
     `run_url_prefix` returns `<server>/<org>/<agents repo>/actions/runs/`; it is asked per call,
-    for the organisation may be known only after GitHub was asked.
+    for the organisation may be known only after GitHub was asked. `raised` moves the harness
+    events that wait into the metadoc, as far as that can be done now: a step report ends its
+    dispatch, and the events of that dispatch must be judged while it still counts.
     """
 
-    def __init__(self, *, console: Console, gate: Gate, run_url_prefix: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        *,
+        console: Console,
+        gate: Gate,
+        run_url_prefix: Callable[[], str],
+        raised: Callable[[], Awaitable[None]],
+    ) -> None:
         self._console = console
         self._gate = gate
         self._run_url_prefix = run_url_prefix
+        self._raised = raised
 
     def door(self) -> Door:
         """Return the door that hands its bodies to `take`."""
@@ -75,6 +87,8 @@ class StepReports:
         found = strict.read(body, Body)
         _name(found, attempt)
         _check(found, self._run_url_prefix())
+        with suppress(Fault):  # whatever is in flight can be reported all the same
+            await self._raised()
         outcome = await self._console.submit(_command(found))
         match outcome:
             case Refused():

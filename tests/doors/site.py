@@ -16,22 +16,27 @@ from typing import Any
 from starlette.applications import Starlette
 from uvicorn.server import ServerState
 
+from core_console.capex.scope import Scope
 from core_console.decide.commands import Command, ReportStep
 from core_console.decide.identity import Admission
 from core_console.decide.outcome import Accepted, Code, Outcome, Refused
+from core_console.decide.stored_reports import ReportsCommand, ReportsOutcome
 from core_console.doors import app, server
+from core_console.doors.agent_reports import AgentReports
 from core_console.doors.audit import AuditDoors, Verify
 from core_console.doors.gate import Gate, Refusals
+from core_console.doors.inputs import Inputs
 from core_console.doors.operators import Authenticator, Operators
 from core_console.doors.step_report import Console
 from core_console.governance.tokens import Identity
 from core_console.governance.trail import Trail
 from core_console.governance.verify import Verification
 from core_console.model.audit import Entry
-from core_console.model.document import EMPTY
+from core_console.model.document import EMPTY, Document
+from core_console.model.reports import EMPTY_REPORTS, ReportsDocument
 from core_console.model.run import DispatchPayload
 from core_console.ports import CallOutcome, Fault, ReporterVerdict, Standing
-from core_console.store.memory import MemoryLog
+from core_console.store.memory import MemoryBlobs, MemoryLog
 from tests.builders import RUN_URL, SECOND
 from tests.fakes import ManualClock
 
@@ -242,6 +247,31 @@ async def at_once() -> None:
     """Hold nobody up: nothing waits for the chain."""
 
 
+class NoRuns:
+    """A console without runs."""
+
+    async def snapshot(self) -> Document:
+        return EMPTY
+
+
+class NoReports:
+    """Nobody reported, and nobody can."""
+
+    async def snapshot(self) -> ReportsDocument:
+        return EMPTY_REPORTS
+
+    async def submit(self, command: ReportsCommand) -> ReportsOutcome:
+        return Refused(Code.UNAVAILABLE, f"{type(command).__name__} is not taken here")
+
+
+def operators_of(authenticator: Authenticator, *, auditors: frozenset[str]) -> Operators:
+    return Operators(
+        authenticator=authenticator,
+        admission=Admission(auditors=auditors),
+        clock=ManualClock(),
+    )
+
+
 def audit_doors(
     authenticator: Authenticator | None = None,
     *,
@@ -250,11 +280,7 @@ def audit_doors(
     verify: Verify = held,
     auditors: frozenset[str] = frozenset(),
 ) -> AuditDoors:
-    operators = Operators(
-        authenticator=authenticator or Nobody(),
-        admission=Admission(auditors=auditors),
-        clock=ManualClock(),
-    )
+    operators = operators_of(authenticator or Nobody(), auditors=auditors)
     return AuditDoors(
         operators=operators, trail=Trail(log or MemoryLog()), recorded=recorded, verify=verify
     )
@@ -268,12 +294,28 @@ def application(
     body_s: float = 10,
     serving: bool = True,
     audit: AuditDoors | None = None,
+    agent_reports: AgentReports | None = None,
+    inputs: Inputs | None = None,
+    raised: Callable[[], Awaitable[None]] = at_once,
     run_url_prefix: Callable[[], str] = lambda: URL,
 ) -> Starlette:
+    gate = Gate(github=bearers, refusals=refusals, clock=ManualClock(), body_s=body_s)
+    operators = operators_of(Nobody(), auditors=frozenset())
+    no_reports = AgentReports(
+        reports=NoReports(),
+        playbooks=NoRuns(),
+        blobs=MemoryBlobs(ManualClock()),
+        gate=gate,
+        operators=operators,
+        raised=raised,
+    )
     return app.build(
         console=engine,
-        gate=Gate(github=bearers, refusals=refusals, clock=ManualClock(), body_s=body_s),
+        gate=gate,
         audit=audit or audit_doors(),
+        agent_reports=agent_reports or no_reports,
+        inputs=inputs or Inputs(gate=gate, operators=operators, scope=Scope),
+        raised=raised,
         run_url_prefix=run_url_prefix,
         serving=lambda: serving,
     )
