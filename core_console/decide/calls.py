@@ -80,9 +80,9 @@ _WORDS = {
 def _said(run: Run, step_run: StepRun, command: RecordCall, context: Context) -> Entry:
     match step_run.step.action:
         case DispatchAgent(agent=agent):
-            action, deed = "atlas.playbooks.dispatch", f"the dispatch of {agent}"
+            action, deed = "atlas.playbooks.run.dispatch", f"the dispatch of {agent}"
         case _:
-            action, deed = "atlas.playbooks.notify", "the comment"
+            action, deed = "atlas.playbooks.run.notify", "the comment"
     return entry(
         context,
         command.actor,
@@ -113,7 +113,7 @@ def record_scan(document: Document, command: RecordScan, context: Context) -> Ou
     said = entry(
         context,
         command.actor,
-        "atlas.playbooks.scan",
+        "atlas.playbooks.run.scan",
         runs.ids_of(run, command.step_id),
         f"the scan for step {command.step_id} of run {run.id} {result}",
         outcome=Recorded.FAILURE if command.failure else Recorded.SUCCESS,

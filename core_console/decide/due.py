@@ -121,9 +121,9 @@ def _abandon(run: Run, index: int, context: Context) -> runs.Moved:
 
 def _action_name(step_run: StepRun) -> str:
     if isinstance(step_run.step.action, DispatchAgent):
-        return "atlas.playbooks.dispatch"
+        return "atlas.playbooks.run.dispatch"
     scans = isinstance(step_run.step.action, CapexScan)
-    return "atlas.playbooks.scan" if scans else "atlas.playbooks.notify"
+    return "atlas.playbooks.run.scan" if scans else "atlas.playbooks.run.notify"
 
 
 def _overdue(run: Run, index: int, context: Context) -> runs.Moved:
@@ -137,7 +137,7 @@ def _overdue(run: Run, index: int, context: Context) -> runs.Moved:
     said = entry(
         context,
         runs.TICKER,
-        "atlas.playbooks.expire" if approval else "atlas.playbooks.timeout",
+        "atlas.playbooks.run.expire" if approval else "atlas.playbooks.run.timeout",
         runs.ids_of(run, step_run.step.id),
         f"step {step_run.step.id} of run {run.id} is {status}: {detail}",
     )

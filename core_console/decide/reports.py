@@ -107,7 +107,7 @@ def _reported(
     sentence = (
         f"{command.agent} reported {command.conclusion} for step {command.step_id} of run {run.id}"
     )
-    record = entry(context, command.actor, "atlas.playbooks.report", ids, sentence)
+    record = entry(context, command.actor, "atlas.playbooks.run.report", ids, sentence)
     ended = marks.reported(document, run.id, command.step_id, command.agent)
     return runs.put(ended, moved, *_proof(run, before, command, context), record)
 
@@ -130,7 +130,7 @@ def _refused(
     record = entry(
         context,
         command.actor,
-        "atlas.playbooks.report",
+        "atlas.playbooks.run.report",
         ids,
         sentence,
         outcome=Recorded.FAILURE,
@@ -147,4 +147,4 @@ def _proof(run: Run, before: StepRun, command: ReportStep, context: Context) -> 
         "its report came before GitHub's answer"
     )
     ids = runs.ids_of(run, command.step_id)
-    return (entry(context, runs.ENGINE, "atlas.playbooks.dispatch", ids, sentence),)
+    return (entry(context, runs.ENGINE, "atlas.playbooks.run.dispatch", ids, sentence),)

@@ -25,7 +25,7 @@ from core_console.model.run import Conclusion
 from core_console.ports import Fault
 
 PATH = "/api/playbook-runs/step-report"
-ACTION = "atlas.playbooks.report"
+ACTION = "atlas.playbooks.run.report"
 SUBJECT = "playbook"
 
 # The contract's (section 7).

@@ -53,12 +53,12 @@ _WORDS = {
     "atlas.playbooks.run.start": Word.RUN_STARTED,
     "atlas.playbooks.run.cancel": Word.CANCELLED,
     "atlas.playbooks.run.end": Word.RUN_ENDED,
-    "atlas.playbooks.dispatch": Word.DISPATCHED,
-    "atlas.playbooks.notify": Word.NOTIFIED,
-    "atlas.playbooks.scan": Word.SCANNED,
-    "atlas.playbooks.report": Word.REPORTED,
-    "atlas.playbooks.timeout": Word.TIMED_OUT,
-    "atlas.playbooks.expire": Word.EXPIRED,
+    "atlas.playbooks.run.dispatch": Word.DISPATCHED,
+    "atlas.playbooks.run.notify": Word.NOTIFIED,
+    "atlas.playbooks.run.scan": Word.SCANNED,
+    "atlas.playbooks.run.report": Word.REPORTED,
+    "atlas.playbooks.run.timeout": Word.TIMED_OUT,
+    "atlas.playbooks.run.expire": Word.EXPIRED,
 }
 
 _PLAYBOOK, _RUN, _EVENT_ID = "PB-", "PBR-", "PBE-"

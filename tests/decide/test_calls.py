@@ -44,15 +44,15 @@ def at(step_id: str, *steps: Step) -> Document:
 
 
 def dispatched(result: str) -> tuple[str, str, str, str]:
-    return ("system:engine", "atlas.playbooks.dispatch", "PB-1/PBR-1/detect", result)
+    return ("system:engine", "atlas.playbooks.run.dispatch", "PB-1/PBR-1/detect", result)
 
 
 def notified(result: str) -> tuple[str, str, str, str]:
-    return ("system:engine", "atlas.playbooks.notify", "PB-1/PBR-1/notify", result)
+    return ("system:engine", "atlas.playbooks.run.notify", "PB-1/PBR-1/notify", result)
 
 
 def scanned(result: str) -> tuple[str, str, str, str]:
-    return ("system:engine", "atlas.playbooks.scan", "PB-1/PBR-1/scan", result)
+    return ("system:engine", "atlas.playbooks.run.scan", "PB-1/PBR-1/scan", result)
 
 
 @pytest.mark.parametrize(

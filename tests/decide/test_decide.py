@@ -81,22 +81,22 @@ EVERY_COMMAND: list[tuple[Document, Command, str, str]] = [
         running("detect"),
         ReportStep("datagov", "PBR-1", "detect", "failure", "", RUN_URL),
         "system:engine",
-        "playbooks.dispatch",
+        "playbooks.run.dispatch",
     ),
     (ACTIVE, RaiseEvent(agent="risk", event="found"), "agent:risk", "events.raise"),
     (
         running("notify"),
         RecordCall("PBR-1", "notify", REPLICA, Call.ACCEPTED, ""),
         "system:engine",
-        "playbooks.notify",
+        "playbooks.run.notify",
     ),
     (
         running("scan"),
         RecordScan("PBR-1", "scan", REPLICA, "SCAN-1", {}, ""),
         "system:engine",
-        "playbooks.scan",
+        "playbooks.run.scan",
     ),
-    (running("approve"), Tick(), "system:ticker", "playbooks.expire"),
+    (running("approve"), Tick(), "system:ticker", "playbooks.run.expire"),
 ]
 
 

@@ -70,7 +70,7 @@ def test_a_step_without_a_report_times_out_at_its_deadline(minutes: int, call: C
     assert run.steps[0].status is StepRunStatus.TIMED_OUT
     assert (run.steps[0].detail, run.steps[0].call) == (f"no report came by {when}", call)
     assert run.steps[1].status is StepRunStatus.SKIPPED
-    timeout = ("system:ticker", "atlas.playbooks.timeout", "PB-1/PBR-1/detect", "success")
+    timeout = ("system:ticker", "atlas.playbooks.run.timeout", "PB-1/PBR-1/detect", "success")
     assert entries == [timeout, ENDED]
 
 
@@ -84,7 +84,7 @@ def test_an_approval_expires_at_its_deadline(hours: int) -> None:
     assert (run.status, run.steps[0].status) == (RunStatus.EXPIRED, StepRunStatus.EXPIRED)
     assert run.detail == f"step approve: the approval expired at {when}"
     assert run.steps[0].detail == f"the approval expired at {when}"
-    expire = ("system:ticker", "atlas.playbooks.expire", "PB-1/PBR-1/approve", "success")
+    expire = ("system:ticker", "atlas.playbooks.run.expire", "PB-1/PBR-1/approve", "success")
     assert entries == [expire, ENDED]
 
 
@@ -111,7 +111,7 @@ def test_a_claim_without_an_outcome_is_abandoned(
         assert step_run.detail == ABANDONED
         assert run.steps[1].status is StepRunStatus.SKIPPED
         target = f"PB-1/PBR-1/{step.id}"
-        said_so = ("system:ticker", f"atlas.playbooks.{action}", target, "failure")
+        said_so = ("system:ticker", f"atlas.playbooks.run.{action}", target, "failure")
         assert entries == [said_so, ENDED]
 
 

@@ -128,7 +128,7 @@ def test_a_dispatch_outlives_its_run_until_a_refused_report_ends_it(how: str) ->
     assert outcome.refused.code is Code.FAILED_PRECONDITION
     assert (outcome.answer, outcome.effects) == (None, ())
     assert said(outcome) == [
-        ("agent:datagov", "atlas.playbooks.report", "PB-1/PBR-1/detect", Recorded.FAILURE)
+        ("agent:datagov", "atlas.playbooks.run.report", "PB-1/PBR-1/detect", Recorded.FAILURE)
     ]
     assert outcome.entries[0].detail == (
         f"the report of datagov was refused ({outcome.refused.reason}); "

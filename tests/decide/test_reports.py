@@ -42,8 +42,8 @@ PLAYBOOK = a_playbook()
 REPORT = ReportStep("datagov", "PBR-1", "detect", "success", "3 findings", RUN_URL)
 NAME = "step detect of run PBR-1"
 ENDED = ("system:engine", "atlas.playbooks.run.end", "PB-1/PBR-1", "success")
-REPORTED = ("agent:datagov", "atlas.playbooks.report", "PB-1/PBR-1/detect", "success")
-PROVED = ("system:engine", "atlas.playbooks.dispatch", "PB-1/PBR-1/detect", "success")
+REPORTED = ("agent:datagov", "atlas.playbooks.run.report", "PB-1/PBR-1/detect", "success")
+PROVED = ("system:engine", "atlas.playbooks.run.dispatch", "PB-1/PBR-1/detect", "success")
 
 
 def awaiting(call: Call = Call.ACCEPTED, minutes: int = 60) -> Document:

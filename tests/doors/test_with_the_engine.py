@@ -101,7 +101,7 @@ async def test_what_the_swap_decided_is_in_the_chain_once(house: House) -> None:
         await door.post()
         await house.engine.recorded()
 
-        reported = [line for line in house.log.lines if b'"atlas.playbooks.report"' in line]
+        reported = [line for line in house.log.lines if b'"atlas.playbooks.run.report"' in line]
         assert len(reported) == 1
         assert b'"agent:datagov"' in reported[0]
         assert door.book.entries == []
@@ -110,7 +110,7 @@ async def test_what_the_swap_decided_is_in_the_chain_once(house: House) -> None:
 async def test_who_reports_and_then_looks_finds_it_in_the_trail(house: House) -> None:
     async with house.open() as door:
         await door.post()
-        answer = await door.post(b"", method="GET", path="/api/audit?action=atlas.playbooks.report")
+        answer = await door.post(b"", method="GET", path="/api/audit?action=atlas.playbooks.run.report")
 
         (record,) = answer.json["records"]
         assert (record["actor"], record["outcome"]) == ("agent:datagov", "success")
@@ -154,7 +154,7 @@ async def test_a_refused_report_that_ends_its_dispatch_is_recorded_by_the_swap(
 
         assert (await door.post()).status == 409
         await house.engine.recorded()
-        (reported,) = (line for line in house.log.lines if b'"atlas.playbooks.report"' in line)
+        (reported,) = (line for line in house.log.lines if b'"atlas.playbooks.run.report"' in line)
         assert b'"outcome":"failure"' in reported
         assert door.book.entries == []
         assert (await door.post()).status == 409

@@ -78,7 +78,7 @@ async def test_a_report_that_comes_before_the_dispatch_call_returned_is_accepted
     assert run.status is RunStatus.SUCCEEDED
     assert run.steps[0].call is Call.ACCEPTED
     await replica.engine.recorded()
-    assert world.actions() == ["run", "dispatch", "report", "run.end"]
+    assert world.actions() == ["run", "run.dispatch", "run.report", "run.end"]
 
 
 async def test_an_ambiguous_dispatch_is_never_sent_again(world: World) -> None:
@@ -277,4 +277,4 @@ async def test_replicas_share_the_work_and_double_nothing(world: World, replicas
     for each in consoles:
         await each.engine.recorded()
     assert world.actions().count("run.end") == 6
-    assert world.actions().count("timeout") == 6
+    assert world.actions().count("run.timeout") == 6

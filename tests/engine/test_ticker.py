@@ -96,4 +96,4 @@ async def test_an_approval_that_nobody_decides_expires_at_its_deadline(world: Wo
     await replica.engine.submit(Tick())
     assert (await replica.engine.snapshot()).finished[run.id].status is RunStatus.EXPIRED
     await replica.engine.recorded()
-    assert world.actions() == ["run", "expire", "run.end"]
+    assert world.actions() == ["run", "run.expire", "run.end"]

@@ -37,10 +37,12 @@ async def recorded(said: Entry, *, decided: bool = True) -> AuditRecord:
         ("run.start", Word.RUN_STARTED),
         ("run.cancel", Word.CANCELLED),
         ("run.end", Word.RUN_ENDED),
-        ("dispatch", Word.DISPATCHED),
-        ("report", Word.REPORTED),
-        ("timeout", Word.TIMED_OUT),
-        ("expire", Word.EXPIRED),
+        ("run.dispatch", Word.DISPATCHED),
+        ("run.report", Word.REPORTED),
+        ("run.notify", Word.NOTIFIED),
+        ("run.scan", Word.SCANNED),
+        ("run.timeout", Word.TIMED_OUT),
+        ("run.expire", Word.EXPIRED),
     ],
 )
 async def test_every_action_has_its_word(action: str, word: Word) -> None:
@@ -106,7 +108,7 @@ async def test_an_event_that_nobody_waits_for_is_no_decision() -> None:
 
 
 async def test_a_dispatch_that_github_refused_is_shown() -> None:
-    said = entry(action="atlas.playbooks.dispatch", actor="system:engine", outcome=Outcome.FAILURE)
+    said = entry(action="atlas.playbooks.run.dispatch", actor="system:engine", outcome=Outcome.FAILURE)
     decision = decision_of(await recorded(said))
     assert decision is not None
     assert (decision.decision, decision.outcome) == (Word.DISPATCHED, Outcome.FAILURE)
@@ -128,9 +130,9 @@ async def test_a_denied_attempt_of_an_operator_is_shown() -> None:
     [
         entry(outcome=Outcome.FAILURE),
         entry(outcome=Outcome.DENIED, actor="anonymous"),
-        entry(outcome=Outcome.DENIED, actor="agent:recon", action="atlas.playbooks.report"),
+        entry(outcome=Outcome.DENIED, actor="agent:recon", action="atlas.playbooks.run.report"),
         entry(action="identity.token.issue", subject="identity"),
-        entry(action="atlas.playbooks.notify"),
+        entry(action="atlas.playbooks.run.notify"),
     ],
 )
 async def test_what_decided_nothing_is_not_shown(said: Entry) -> None:
