@@ -11,7 +11,6 @@ from typing import Any, Generic, TypeVar
 import structlog
 
 from core_console.decide import capex
-from core_console.decide.capex import CapexAccepted
 from core_console.decide.capex_commands import CapexCommand
 from core_console.decide.commands import Command
 from core_console.decide.context import Context
@@ -24,7 +23,7 @@ from core_console.decide.outbox import (
     unwritable,
     with_entries,
 )
-from core_console.decide.outcome import Accepted, Carried, Effect, Refused
+from core_console.decide.outcome import Accepted, CapexAccepted, Carried, Effect, Refused
 from core_console.model.capex_document import EMPTY_CAPEX, CapexDocument
 from core_console.model.codec import CAPEX as CAPEX_CODEC
 from core_console.model.codec import METADOC as METADOC_CODEC

@@ -19,13 +19,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from core_console.batch import Kind
-from core_console.decide.capex import CapexAccepted
 from core_console.decide.capex_commands import CapexCommand
 from core_console.decide.commands import Command
 from core_console.decide.context import CATCH_UP, Context
 from core_console.decide.identity import Admission
 from core_console.decide.outbox import OUTBOX_BYTES_MAX, outbox_bytes, without_recorded
-from core_console.decide.outcome import Accepted, Carried, Code, Effect, Refused
+from core_console.decide.outcome import Accepted, CapexAccepted, Carried, Code, Effect, Refused
 from core_console.model.capex_document import CapexDocument
 from core_console.model.codec import DocumentError
 from core_console.model.document import Document, Versioned

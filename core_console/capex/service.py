@@ -17,8 +17,8 @@ from core_console.capex.parsing import Parsed
 from core_console.capex.writer import Writer
 from core_console.decide import capex_commands as commands
 from core_console.decide import staging
-from core_console.decide.capex import CapexAccepted, CapexOutcome, not_loaded, note_refused
-from core_console.decide.outcome import Code, Refused
+from core_console.decide.ingest import not_loaded, note_refused
+from core_console.decide.outcome import CapexAccepted, CapexOutcome, Code, Refused
 from core_console.model.capex import Config, Feed, ParseIssue, Provenance
 from core_console.model.capex_document import CapexDocument, ScanRun, StagedFeed
 from core_console.model.faults import InvariantError

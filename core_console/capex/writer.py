@@ -5,8 +5,8 @@ Owns one protocol: the engine stands further out and is handed in.
 
 from typing import Protocol
 
-from core_console.decide.capex import CapexOutcome
 from core_console.decide.capex_commands import CapexCommand
+from core_console.decide.outcome import CapexOutcome
 from core_console.model.capex_document import CapexDocument
 
 

@@ -9,6 +9,8 @@ from typing import Generic, TypeVar
 from msgspec import Struct
 
 from core_console.model.audit import Entry
+from core_console.model.capex import Config
+from core_console.model.capex_document import CapexDocument, ScanRun, StagedFeed
 from core_console.model.document import Document
 from core_console.model.event import Event
 from core_console.model.playbook import Playbook
@@ -96,6 +98,13 @@ class Accepted(Carried[Document, Playbook | Run | Event], frozen=True, gc=False)
 
 
 Outcome = Accepted | Refused
+
+
+class CapexAccepted(Carried[CapexDocument, StagedFeed | ScanRun | Config], frozen=True, gc=False):
+    """A command that was carried out on the CapEx document."""
+
+
+CapexOutcome = CapexAccepted | Refused
 
 
 def invalid(*violations: Violation) -> Refused:

@@ -11,6 +11,7 @@ from core_console.decide.context import Context
 from core_console.model.audit import Entry, Outcome
 
 SUBJECT = "playbook"
+CAPEX = "capex"
 
 
 def entry(
@@ -36,6 +37,13 @@ def entry(
         detail=sentence,
         subject=subject,
     )
+
+
+def capex_entry(
+    context: Context, actor: str, word: str, ids: Sequence[str], sentence: str
+) -> Entry:
+    """Return the entry of one decision about the feeds."""
+    return entry(context, actor, f"atlas.capex.{word}", ids, sentence, subject=CAPEX)
 
 
 def utc_seconds(at: datetime) -> str:

@@ -11,6 +11,7 @@ from core_console.decide.commands import (
     Command,
     CreatePlaybook,
     DeletePlaybook,
+    DraftPlaybook,
     PausePlaybook,
     ResumePlaybook,
     UpdatePlaybook,
@@ -68,6 +69,14 @@ def test_a_playbook_is_written_as_draft_with_everything_set_by_the_console() -> 
     assert outcome.entries[0].detail == (
         f"{AUTHOR} wrote playbook PB-1 as DRAFT (spec sha256 {spec_digest(NEW_SPEC)})"
     )
+
+
+def test_a_playbook_that_the_findings_ask_for_is_a_draft_like_any_other() -> None:
+    outcome = accepted(a_document(), DraftPlaybook(AUTHOR, NEW_SPEC))
+    written = accepted(a_document(), CreatePlaybook(AUTHOR, NEW_SPEC))
+    assert the_playbook(outcome) == the_playbook(written)
+    assert said(outcome) == [(AUTHOR, "atlas.playbooks.draft", "PB-1", "success")]
+    assert outcome.entries[0].detail.startswith(f"{AUTHOR} drafted from the CapEx findings")
 
 
 def test_names_need_not_be_unique() -> None:
