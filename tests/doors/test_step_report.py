@@ -254,7 +254,11 @@ async def test_a_refusal_is_recorded_with_who_and_what(door: Site) -> None:
     await door.post({**REPORT, "runId": "PBR-2"})
 
     (entry,) = door.book.entries
-    assert (entry.at, entry.action, entry.subject) == (NOW, "atlas.playbooks.run.report", "playbook")
+    assert (entry.at, entry.action, entry.subject) == (
+        NOW,
+        "atlas.playbooks.run.report",
+        "playbook",
+    )
     assert (entry.actor, entry.target) == ("agent:datagov", "PBR-2/detect")
     assert (entry.outcome, entry.detail) == (Outcome.FAILURE, "there is no such run or step")
 

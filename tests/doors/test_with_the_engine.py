@@ -110,7 +110,9 @@ async def test_what_the_swap_decided_is_in_the_chain_once(house: House) -> None:
 async def test_who_reports_and_then_looks_finds_it_in_the_trail(house: House) -> None:
     async with house.open() as door:
         await door.post()
-        answer = await door.post(b"", method="GET", path="/api/audit?action=atlas.playbooks.run.report")
+        answer = await door.post(
+            b"", method="GET", path="/api/audit?action=atlas.playbooks.run.report"
+        )
 
         (record,) = answer.json["records"]
         assert (record["actor"], record["outcome"]) == ("agent:datagov", "success")
