@@ -79,7 +79,7 @@ class Raiser:
             # A later one must not overtake it: the metadoc would then never take this one.
             raise Fault(f"event {raising.id} was not taken: {outcome.reason}")
         # One event that can never be taken must not hold up all the others for ever.
-        _log.error("event_set_aside", event=raising.id, reason=outcome.reason)
+        _log.error("event_set_aside", event_id=raising.id, reason=outcome.reason)
 
 
 def _command(source: str, raising: Raising) -> RaiseEvent:
