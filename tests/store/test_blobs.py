@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from datetime import timedelta
 from hashlib import sha256
 from pathlib import Path
 
@@ -43,6 +44,16 @@ async def test_a_blob_that_is_gone_is_a_fault_and_deleting_it_again_is_not(blobs
     assert await blobs.kept() == []
     with pytest.raises(Fault, match="gone"):
         await blobs.get(digest)
+
+
+async def test_a_blob_that_was_put_again_meanwhile_is_not_forgotten(blobs: Blobs) -> None:
+    digest = await blobs.put(b"rows")
+    (kept,) = await blobs.kept()
+    await blobs.delete(digest, put_before=kept.put_at)
+    assert await blobs.get(digest) == b"rows"
+    await blobs.delete("0" * 64, put_before=kept.put_at)
+    await blobs.delete(digest, put_before=kept.put_at + timedelta(milliseconds=1))
+    assert await blobs.kept() == []
 
 
 async def test_nothing_is_listed_before_the_first_put(blobs: Blobs) -> None:
