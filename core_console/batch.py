@@ -6,13 +6,14 @@ ours, changes nothing and does not spoil its batch.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import structlog
 
-from core_console.decide import capex
+from core_console.decide import budget, capex
+from core_console.decide.budget import Room
 from core_console.decide.capex_commands import CapexCommand
-from core_console.decide.commands import Command
+from core_console.decide.commands import Command, Tick
 from core_console.decide.context import Context
 from core_console.decide.decide import decide
 from core_console.decide.outbox import (
@@ -53,12 +54,35 @@ class Decided(Generic[D, R]):
     effects: list[Effect]
 
 
+D_contra = TypeVar("D_contra", contravariant=True)
+C_contra = TypeVar("C_contra", contravariant=True)
+
+
+class Ledger(Protocol[D_contra, C_contra, R]):
+    """Who keeps account of a document's budget."""
+
+    def room(self, document: D_contra) -> Room:
+        """Return the room of a document."""
+        ...
+
+    def admit(
+        self, before: D_contra, room: Room, command: C_contra, outcome: R
+    ) -> tuple[R | Refused, Room]:
+        """Return the outcome, with history trimmed for it or refused, and the room after it."""
+        ...
+
+
+def no_part(_command: object) -> None:
+    """Return that a command has no part that needs no room."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind(Generic[D, C, R]):
     """A kind of document: its name in records, its beginning, its bytes and its decisions.
 
     `is_new_work` says of a command whether it starts something, rather than ending what is in
-    flight: new work is refused while the outbox is full.
+    flight: new work is refused while the outbox is full. `ledger` keeps account of a budget, and
+    `without_new` returns the part of a command that needs no room, if it has one.
     """
 
     name: str
@@ -66,6 +90,8 @@ class Kind(Generic[D, C, R]):
     codec: Codec[D]
     decide: Decide[D, C, R]
     is_new_work: Callable[[C], bool]
+    ledger: Ledger[D, C, R] | None = None
+    without_new: Callable[[C], C | None] = no_part
 
     def decide_batch(
         self, base: D, commands: Sequence[C], context_after: Callable[[int], Context]
@@ -77,13 +103,14 @@ class Kind(Generic[D, C, R]):
         of effects that the batch has claimed so far.
         """
         document, waiting_bytes = base, outbox_bytes(base)
+        account = _Account(self, base)
         was_full = waiting_bytes >= OUTBOX_BYTES_MAX
         outcomes: list[R | Refused | Exception] = []
         effects: list[Effect] = []
         for command in commands:
             outcome: R | Refused | Exception = unwritable()
             if waiting_bytes < OUTBOX_BYTES_MAX or not self.is_new_work(command):
-                outcome = self.decide_one(document, command, context_after(len(effects)))
+                outcome = account.decide(document, command, context_after(len(effects)))
             elif not was_full:
                 break
             if isinstance(outcome, Carried) and outcome.document is not document:
@@ -105,8 +132,43 @@ class Kind(Generic[D, C, R]):
             )
 
 
+class _Account(Generic[D, C, R]):
+    """The budget's account of one batch; without a ledger everything fits."""
+
+    def __init__(self, kind: Kind[D, C, R], base: D) -> None:
+        self._kind = kind
+        self._room = kind.ledger.room(base) if kind.ledger is not None else None
+
+    def decide(self, document: D, command: C, context: Context) -> R | Refused | Exception:
+        """Decide one command as far as there is room for what it came to."""
+        outcome = self._admitted(document, command, context)
+        part = self._kind.without_new(command) if isinstance(outcome, Refused) else None
+        return outcome if part is None else self._admitted(document, part, context)
+
+    def _admitted(self, document: D, command: C, context: Context) -> R | Refused | Exception:
+        outcome = self._kind.decide_one(document, command, context)
+        ledger = self._kind.ledger
+        if ledger is None or self._room is None:
+            return outcome
+        if not isinstance(outcome, Carried) or outcome.document is document:
+            return outcome
+        admitted, self._room = ledger.admit(document, self._room, command, outcome)
+        return admitted
+
+
+def _only_due(command: Command) -> Command | None:
+    """Return a tick that starts nothing: deadlines are kept even when there is no room."""
+    return Tick(starts=False) if isinstance(command, Tick) and command.starts else None
+
+
 METADOC: Kind[Document, Command, Accepted] = Kind(
-    name="atlas-playbooks", empty=EMPTY, codec=METADOC_CODEC, decide=decide, is_new_work=is_new_work
+    name="atlas-playbooks",
+    empty=EMPTY,
+    codec=METADOC_CODEC,
+    decide=decide,
+    is_new_work=is_new_work,
+    ledger=budget.Ledger(METADOC_CODEC.pieces),
+    without_new=_only_due,
 )
 """The metadoc."""
 

@@ -176,9 +176,13 @@ class RecordScan(Struct, frozen=True, gc=False):
 
 
 class Tick(Struct, frozen=True, gc=False):
-    """Do what time made due: deadlines, abandoned claims, steps that wait, slots."""
+    """Do what time made due: deadlines, abandoned claims, steps that wait, slots.
+
+    `starts` is False when there is no room for new runs: slots then wait.
+    """
 
     actor: str = "system:ticker"
+    starts: bool = True
 
 
 Command = (

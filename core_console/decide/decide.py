@@ -59,6 +59,6 @@ def decide(document: Document, command: Command, context: Context) -> Outcome:  
         case RecordScan():
             return calls.record_scan(document, command, context)
         case Tick():
-            return due.tick(document, context)
+            return due.tick(document, command, context)
         case _ as never:
             assert_never(never)

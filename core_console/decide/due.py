@@ -10,6 +10,7 @@ from datetime import timedelta
 from msgspec.structs import replace
 
 from core_console.decide import runs, schedule
+from core_console.decide.commands import Tick
 from core_console.decide.context import Context
 from core_console.decide.outcome import Accepted, Effect
 from core_console.decide.record import entry, utc_seconds
@@ -29,7 +30,7 @@ SCAN_ABANDONED_AFTER = timedelta(minutes=10)
 """The same for a scan, which works for seconds on the largest feeds."""
 
 
-def tick(document: Document, context: Context) -> Accepted:
+def tick(document: Document, command: Tick, context: Context) -> Accepted:
     """Return the document after everything that is due; the very same one when nothing is."""
     entries: list[Entry] = []
     effects: list[Effect] = []
@@ -45,6 +46,8 @@ def tick(document: Document, context: Context) -> Accepted:
         document = done.document
         entries += done.entries
         effects += done.effects
+    if not command.starts:
+        return Accepted(document, None, tuple(entries), tuple(effects))
     here = replace(context, sender_room=context.sender_room - len(effects))
     fired = schedule.fire_due(document, here)
     return Accepted(fired.document, None, (*entries, *fired.entries), (*effects, *fired.effects))

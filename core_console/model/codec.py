@@ -11,9 +11,9 @@ import msgspec
 
 from core_console.model.capex_document import CAPEX_FORMAT, CapexDocument
 from core_console.model.document import FORMAT, Document, Versioned
+from core_console.model.pieces import Pieces
 from core_console.model.playbook import Spec
 
-_encoder = msgspec.json.Encoder()
 _canonical = msgspec.json.Encoder(order="sorted")
 
 D = TypeVar("D", bound=Versioned)
@@ -33,10 +33,11 @@ class Codec(Generic[D]):
     def __init__(self, kind: type[D], *, version: int) -> None:
         self._decoder = msgspec.json.Decoder(kind)
         self._format = version
+        self.pieces = Pieces()
 
     def encode(self, document: D) -> bytes:
         """Return the document's stored bytes."""
-        return _encoder.encode(document)
+        return self.pieces.document(document)
 
     def decode(self, data: bytes) -> D:
         """Return the document in `data`; raise DocumentError when it is not one of ours."""

@@ -50,7 +50,8 @@ class Document(Versioned, frozen=True, gc=False, kw_only=True, omit_defaults=Tru
     `running` holds the runs in flight by *playbook* id, so that two runs in flight of one
     playbook cannot even be written down; `finished` holds final runs by run id, first finished
     first. `marks` holds the newest dispatches, oldest first. `taken` is the number of the last
-    harness event that was taken from each other document. Mappings are never changed in place.
+    harness event that was taken from each other document; `trimmed` the revision of the newest
+    item of history that is gone. Mappings are never changed in place.
     """
 
     playbooks: dict[str, Playbook]
@@ -59,6 +60,7 @@ class Document(Versioned, frozen=True, gc=False, kw_only=True, omit_defaults=Tru
     events: dict[str, Event]
     marks: tuple[Mark, ...] = ()
     taken: dict[str, int] = {}
+    trimmed: int = 0
 
 
 EMPTY = Document(

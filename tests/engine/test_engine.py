@@ -229,7 +229,7 @@ async def test_a_full_outbox_refuses_new_work_and_still_finishes_what_is_in_flig
 async def test_a_batch_that_fills_the_outbox_waits_for_the_chain_and_refuses_nobody(
     world: World,
 ) -> None:
-    playbook = a_playbook()
+    playbook = a_playbook(approve())
     await world.document.swap(
         (await world.document.load()).version,
         encode(a_document(*(replace(playbook, id=f"PB-{n}") for n in range(100)))),

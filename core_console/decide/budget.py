@@ -1,0 +1,176 @@
+"""The room in the metadoc: what is taken, what is reserved, and what may still be admitted.
+
+Owns the budget (contract, section 9). Every run in flight has reserved the most that its remaining
+steps can add, so whatever is in flight can always be finished, cancelled, reported and expired.
+New work that does not fit has history trimmed for it, item by item; then it is refused by name.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from core_console.decide.commands import Command, Tick
+from core_console.decide.outbox import entries_bytes, is_new_work
+from core_console.decide.outcome import Accepted, Code, Refused
+from core_console.decide.reserve import MARK_BYTES, size_at_most
+from core_console.model.audit import Entry
+from core_console.model.document import Document
+from core_console.model.pieces import Pieces
+from core_console.model.run import Run
+
+BUDGET_BYTES = 786_432
+"""768 KiB as stored: what one swap can write in about a millisecond (contract, section 9)."""
+
+SPARE_BYTES = 65_536
+"""Kept free beside the runs' reserve: the entries of what ends work grow into it."""
+
+EVENTS_KEPT = 50
+FINISHED_KEPT = 20
+"""The newest history, which is trimmed only when nothing else is left to trim."""
+
+Item = TypeVar("Item", bound=Struct)
+
+
+class Room(Struct, frozen=True, gc=False):
+    """What the document takes, and what its runs in flight may still add."""
+
+    size_bytes: int
+    reserve_bytes: int
+
+    @property
+    def needed_bytes(self) -> int:
+        """All that the document may come to without new work."""
+        return self.size_bytes + self.reserve_bytes + SPARE_BYTES
+
+
+class Ledger:
+    """Keeps account of the metadoc's room while a batch is decided.
+
+    It remembers what it measured, by the identity of the frozen items; it decides the same
+    without the memory, only slower.
+    """
+
+    def __init__(self, pieces: Pieces) -> None:
+        self._pieces = pieces
+        self._reserves: dict[int, tuple[Run, int]] = {}
+
+    def room(self, document: Document) -> Room:
+        """Return the room of a document."""
+        stored_bytes = self._pieces.size(document)
+        kept = {id(run): (run, self._reserve(run)) for run in document.running.values()}
+        self._reserves = kept
+        return Room(stored_bytes, sum(reserve for _, reserve in kept.values()))
+
+    def moved(
+        self, room: Room, before: Document, after: Document, entries: Sequence[Entry] = ()
+    ) -> Room:
+        """Return the room after a command, looking only at the items that it changed."""
+        size = room.size_bytes + sum(
+            self._changed(was, now) for was, now in zip(_items(before), _items(after), strict=True)
+        )
+        for kind in ("marks", "taken"):
+            was, now = getattr(before, kind), getattr(after, kind)
+            if was is not now:
+                size += (len(now) - len(was)) * MARK_BYTES
+        size += entries_bytes(entries)
+        return Room(size, room.reserve_bytes + self._reserved(before.running, after.running))
+
+    def _changed(self, was: Mapping[str, Struct], now: Mapping[str, Struct]) -> int:
+        if was is now:
+            return 0
+        added = sum(self._item(key, item) for key, item in now.items() if was.get(key) is not item)
+        gone = sum(self._item(key, item) for key, item in was.items() if now.get(key) is not item)
+        return added - gone
+
+    def _item(self, key: str, item: Struct) -> int:
+        return len(key) + len('"":,') + self._size(item)
+
+    def _reserved(self, was: Mapping[str, Run], now: Mapping[str, Run]) -> int:
+        if was is now:
+            return 0
+        added = sum(self._reserve(run) for key, run in now.items() if was.get(key) is not run)
+        gone = sum(self._reserve(run) for key, run in was.items() if now.get(key) is not run)
+        return added - gone
+
+    def _reserve(self, run: Run) -> int:
+        known = self._reserves.get(id(run))
+        if known is not None and known[0] is run:
+            return known[1]
+        reserve = size_at_most(run) - self._size(run)
+        self._reserves[id(run)] = (run, reserve)
+        return reserve
+
+    def _size(self, item: Struct) -> int:
+        return len(self._pieces.of(item))
+
+    def admit(
+        self, before: Document, room: Room, command: Command, outcome: Accepted
+    ) -> tuple[Accepted | Refused, Room]:
+        """Return the outcome, with history trimmed for it or refused, and the room after it.
+
+        What ends work is always admitted: its room was reserved.
+        """
+        after = self.moved(room, before, outcome.document, outcome.entries)
+        if fits(after) or not (is_new_work(command) or isinstance(command, Tick)):
+            return outcome, after
+        document, after = self._trimmed(outcome.document, after)
+        if fits(after):
+            return replace(outcome, document=document), after
+        return refusal(after), room
+
+    def _trimmed(self, document: Document, room: Room) -> tuple[Document, Room]:
+        """Return the document with as little history gone as makes it fit, or with none left."""
+        for shorter in _trims(document):
+            room = self.moved(room, document, shorter)
+            document = shorter
+            if room.needed_bytes <= BUDGET_BYTES:
+                break
+        return document, room
+
+
+def fits(room: Room) -> bool:
+    """Say whether new work may be admitted."""
+    return room.needed_bytes <= BUDGET_BYTES
+
+
+def refusal(room: Room) -> Refused:
+    """Return the refusal of new work that does not fit even without any history."""
+    return Refused(
+        Code.RESOURCE_EXHAUSTED,
+        f"there is no room: the document would have {room.size_bytes:,} bytes, and the runs in "
+        f"flight reserve {room.reserve_bytes + SPARE_BYTES:,} more, of {BUDGET_BYTES:,}; wait for "
+        "runs to end, or delete a playbook",
+    )
+
+
+def _items(document: Document) -> tuple[Mapping[str, Struct], ...]:
+    return (document.playbooks, document.running, document.finished, document.events)
+
+
+def _trims(document: Document) -> Iterator[Document]:
+    """Yield the document with one more item of history gone each time, in the contract's order."""
+    for events_kept, finished_kept in ((EVENTS_KEPT, FINISHED_KEPT), (0, 0)):
+        while len(document.events) > events_kept:
+            oldest = next(iter(document.events.values()))
+            document = replace(
+                document,
+                events=without_first(document.events),
+                trimmed=max(document.trimmed, oldest.revision),
+            )
+            yield document
+        while len(document.finished) > finished_kept:
+            first = next(iter(document.finished.values()))
+            document = replace(
+                document,
+                finished=without_first(document.finished),
+                trimmed=max(document.trimmed, first.revision),
+            )
+            yield document
+
+
+def without_first(items: dict[str, Item]) -> dict[str, Item]:
+    """Return the mapping without its oldest item."""
+    oldest = next(iter(items))
+    return {key: item for key, item in items.items() if key != oldest}
