@@ -113,7 +113,8 @@ class Ledger:
         What ends work is always admitted: its room was reserved.
         """
         after = self.moved(room, before, outcome.document, outcome.entries)
-        if fits(after) or not (is_new_work(command) or isinstance(command, Tick)):
+        starts = command.starts if isinstance(command, Tick) else is_new_work(command)
+        if fits(after) or not starts:
             return outcome, after
         document, after = self._trimmed(outcome.document, after)
         if fits(after):
