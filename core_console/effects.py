@@ -8,6 +8,7 @@ only while the run is not final. The outcome is a new command. Never sends anyth
 import asyncio
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol, assert_never
 
 import structlog
@@ -64,6 +65,14 @@ class NoEffects:
             raise InvariantError("a document without a performer claimed an effect")
 
 
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """An effect, and when it was taken in seconds that never jump."""
+
+    effect: Effect
+    at_s: float
+
+
 class Performer:
     """This replica's sender and scanner."""
 
@@ -71,7 +80,7 @@ class Performer:
         self._github = github
         self._scanner = scanner
         self._clock = clock
-        self._waiting: deque[Effect] = deque()
+        self._waiting: deque[_Taken] = deque()
         self._offered = asyncio.Event()
         self._under_way: set[asyncio.Task[None]] = set()
 
@@ -82,46 +91,49 @@ class Performer:
 
     def take(self, effects: Sequence[Effect]) -> None:
         """Queue effects whose claims are durable."""
-        self._waiting.extend(effects)
+        now_s = self._clock.monotonic()
+        self._waiting.extend(_Taken(effect, now_s) for effect in effects)
         self._offered.set()
 
     async def run(self, console: Console) -> None:
         """Perform what is taken, one call a second, for as long as the process lives."""
         while True:
             while self._waiting:
-                effect = self._waiting.popleft()
-                task = asyncio.create_task(self._perform(console, effect))
+                taken = self._waiting.popleft()
+                task = asyncio.create_task(self._perform(console, taken))
                 self._under_way.add(task)
                 task.add_done_callback(self._under_way.discard)
-                if not isinstance(effect, RunScan):
+                if not isinstance(taken.effect, RunScan):
                     await self._clock.sleep(PACE_S)
             self._offered.clear()
             await self._offered.wait()
 
     async def close(self, console: Console) -> None:
         """Record what was never sent, and let the calls under way end."""
-        unsent = [self._not_sent(console, effect) for effect in self._waiting]
+        unsent = [self._not_sent(console, taken.effect) for taken in self._waiting]
         self._waiting.clear()
         await asyncio.gather(*unsent, *self._under_way)
 
     async def _not_sent(self, console: Console, effect: Effect) -> None:
         await self._record(console, _refused(console, effect, "the console was stopping"))
 
-    async def _perform(self, console: Console, effect: Effect) -> None:
+    async def _perform(self, console: Console, taken: _Taken) -> None:
         try:
-            await self._record(console, await self._outcome(console, effect))
+            await self._record(console, await self._outcome(console, taken))
         except Exception:
             # The claim stays without an outcome, and the tick abandons it: never sent twice.
-            _log.exception("effect_failed", run=effect.run_id, step=effect.step_id)
+            ids = taken.effect
+            _log.exception("effect_failed", run=ids.run_id, step=ids.step_id)
 
-    async def _outcome(self, console: Console, effect: Effect) -> RecordCall | RecordScan:
+    async def _outcome(self, console: Console, taken: _Taken) -> RecordCall | RecordScan:
         """Read the step again, perform the effect if it is still this process's, and tell."""
+        effect = taken.effect
         document = await self._snapshot(console)
         run = None if document is None else runs.find(document, effect.run_id)
         if run is None:
             return _refused(console, effect, "the store could not be read in time")
         step_run = next(each for each in run.steps if each.step.id == effect.step_id)
-        left_s = self._left_s(step_run)
+        left_s = self._left_s(step_run, taken)
         objection = _objection(console, run, step_run, left_s)
         if objection:
             return _refused(console, effect, objection)
@@ -156,10 +168,12 @@ class Performer:
             found.basis,
         )
 
-    def _left_s(self, step_run: StepRun) -> float:
+    def _left_s(self, step_run: StepRun, taken: _Taken) -> float:
+        """Return for how long the claim holds; a clock that was set back does not prolong it."""
         if step_run.claimed_at is None:
             return 0.0
-        return CLAIM_S - (self._clock.now() - step_run.claimed_at).total_seconds()
+        age_s = (self._clock.now() - step_run.claimed_at).total_seconds()
+        return CLAIM_S - max(age_s, self._clock.monotonic() - taken.at_s)
 
     async def _snapshot(self, console: Console) -> Document | None:
         """Return the document, None when the store cannot be read while the claim holds."""

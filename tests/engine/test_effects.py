@@ -129,6 +129,15 @@ async def test_a_claim_that_is_older_than_a_minute_is_not_sent(world: World) -> 
     assert run.steps[1].detail == "not sent: its claim is older than 60 s"
 
 
+async def test_a_clock_that_is_set_back_prolongs_no_claim(world: World) -> None:
+    replica, run = await started(world, approve(), detect())
+    await replica.engine.submit(DecideApproval(SECOND, run.id, "approve", Decision.APPROVE))
+    world.clock.jump(-3_600)  # a call that waits out a rate limit would wait for an hour
+    run = await now_is(world, replica, run)
+    assert len(world.github.dispatched) == 1
+    assert run.steps[1].call is Call.ACCEPTED
+
+
 async def test_a_claim_whose_process_died_is_abandoned_and_never_sent(world: World) -> None:
     replica, run = await started(world, approve(), detect())
     replica.performer._waiting = type(replica.performer._waiting)(maxlen=0)  # dies before sending
