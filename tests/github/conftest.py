@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -113,3 +114,68 @@ def agents_repository(tmp_path: Path) -> Path:
     shutil.copytree(source, tmp_path / "repo/.github", ignore=shutil.ignore_patterns("agents"))
     shutil.copytree(source / "agents", tmp_path / "repo/agents")
     return tmp_path / "repo"
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How an agent ended: its exit code, what it printed, its one line, and its report if any."""
+
+    code: int
+    text: str
+    detail: str
+    report: bytes | None
+
+    def json(self) -> Any:  # noqa: ANN401 -- a report is any JSON object
+        assert self.report is not None, self.text
+        return json.loads(self.report)
+
+
+class Agents:
+    """Runs the shipped agents under their own interpreters, as the workflows do."""
+
+    def __init__(self, repository: Path) -> None:
+        self.repository = repository
+
+    def write(self, name: str, content: object) -> Path:
+        """Write a file of the repository: a text or bytes as they are, anything else as JSON."""
+        path = self.repository / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        text = content if isinstance(content, str | bytes) else json.dumps(content)
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    def git(self, *arguments: str) -> None:
+        """Call git in the repository as somebody."""
+        who = ("-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "tag.gpgsign=false")
+        subprocess.run(
+            ("git", *who, *arguments), cwd=self.repository, check=True, capture_output=True
+        )
+
+    def run(self, agent: str, **variables: str) -> Ended:
+        output = self.repository.parent / "output"
+        output.write_text("")
+        given = {"PATH": os.environ["PATH"], "GITHUB_OUTPUT": str(output), "LANG": "C.UTF-8"}
+        done = subprocess.run(
+            (self.repository / "agents" / agent / "run",),
+            cwd=self.repository,
+            env=given | variables,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        text = done.stdout + done.stderr
+        assert "Traceback" not in text, text
+        said = re.fullmatch(r"detail=([^\n]+)\n", output.read_text())
+        assert said is not None, "the one line is missing, or is several"
+        assert len(said[1].encode()) <= 500
+        assert f"{agent}: {said[1]}\n" in done.stdout
+        report = self.repository / "report.json"
+        data = report.read_bytes() if report.exists() else None
+        return Ended(done.returncode, text, said[1], data)
+
+
+@pytest.fixture
+def agents(agents_repository: Path) -> Agents:
+    return Agents(agents_repository)

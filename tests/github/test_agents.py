@@ -1,161 +1,232 @@
+"""What all six agents share: bounded reading, an honest end, and reports that doors can take."""
+
 import json
-import os
 import subprocess
+import sys
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+from core_console.decide import screen
+from core_console.decide.agent_reports import ITEMS_MAX, NAME_BYTES
+from core_console.doors import agent_reports, step_report
+from tests.github.conftest import SCRIPTS, Agents
+from tests.github.taken import raised, told
 
-def run(repository: Path, agent: str, **variables: str) -> tuple[int, str, str]:
-    output = repository.parent / "output"
-    output.write_text("")
-    done = subprocess.run(
-        (repository / "agents" / agent / "run",),
-        cwd=repository,
-        env={"PATH": os.environ["PATH"], "GITHUB_OUTPUT": str(output)} | variables,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    return done.returncode, done.stdout + done.stderr, output.read_text()
-
-
-def write(repository: Path, name: str, content: object) -> None:
-    (repository / "agents" / name).write_text(json.dumps(content))
-
-
-def git(repository: Path, *arguments: str) -> None:
-    who = ("-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "tag.gpgsign=false")
-    subprocess.run(("git", *who, *arguments), cwd=repository, check=True, capture_output=True)
+FOLDER = SCRIPTS.parent / "agents"
+AGENTS = ["compliance", "curator", "datagov", "judge", "recon", "risk"]
+FILES = {
+    "compliance": "agents/compliance/controls.json",
+    "datagov": "agents/datagov/connections.json",
+    "judge": "agents/judge/claims.json",
+    "recon": "agents/recon/rules.json",
+}
+INPUTS = {
+    "thresholds": {},
+    "rules": [{"id": "A", "severity": "LOW", "status": "APPROVED", "thresholds": []}],
+}
+files = pytest.mark.parametrize("agent", list(FILES))
 
 
-@pytest.mark.parametrize("agent", ["datagov", "compliance", "risk", "judge"])
-def test_the_shipped_files_pass(agents_repository: Path, agent: str) -> None:
-    code, text, output = run(agents_repository, agent)
-    assert code == 0, text
-    assert output.startswith("detail=")
-    assert output.count("\n") == 1
+@pytest.fixture(scope="module")
+def reporting() -> ModuleType:
+    loader = SourceFileLoader("reporting", str(FOLDER / "reporting.py"))
+    spec = spec_from_loader("reporting", loader)
+    assert spec is not None
+    module = module_from_spec(spec)
+    loader.exec_module(module)
+    return module
 
 
+def test_there_is_a_command_for_each_agent() -> None:
+    assert sorted(path.parent.name for path in FOLDER.glob("*/run")) == AGENTS
+
+
+@files
 @pytest.mark.parametrize(
-    ("agent", "file"),
-    [("datagov", "connections"), ("compliance", "controls"), ("judge", "claims")],
+    "content",
+    [
+        None,
+        "",
+        "{",
+        "[]",
+        "null",
+        "{}",
+        '{"connections": [], "controls": [], "claims": [], "rules": []}',
+        '{"connections": {}, "controls": {}, "claims": {}, "rules": {}}',
+        '{"connections": [1], "controls": [1], "claims": [1], "rules": [1], "rules": [1]}',
+        '{"x": NaN}',
+        "[" * 200_000,
+        '{"a":' * 200_000,
+        b"\xff\xfe{}",
+        " " * 1_048_577,
+        '{"x": ' + "9" * 10_000 + "}",
+    ],
+    ids=str,
 )
-@pytest.mark.parametrize("content", [None, "{", {}, [], {"connections": [], "controls": []}])
-def test_nothing_to_assess_is_a_failure(
-    agents_repository: Path, agent: str, file: str, content: object
+def test_nothing_to_assess_is_never_a_success(
+    agents: Agents, agent: str, content: str | bytes | None
 ) -> None:
-    path = agents_repository / "agents" / agent / f"{file}.json"
+    agents.write("handed-on/inputs.json", INPUTS)
+    path = agents.repository / FILES[agent]
     path.unlink()
     if content is not None:
-        path.write_text(content if isinstance(content, str) else json.dumps(content))
-    code, text, _ = run(agents_repository, agent)
-    assert code == 1
-    assert len(text.splitlines()) == 1, "one line says so"
+        agents.write(FILES[agent], content)
+    ended = agents.run(agent)
+    assert ended.code == 1
+    if agent == "compliance":
+        assert raised(agent, ended).attributes == {"verdict": "unable"}
+    elif ended.report is not None:
+        assert set(told(agent, ended).attributes.values()) != {"0"}
 
 
-def test_a_connection_without_an_owner_fails(agents_repository: Path) -> None:
-    good = {"name": "a", "owner": "b@example.com", "domain": "c"}
-    connections = [good, good | {"owner": " "}, {"name": "x"}, "odd"]
-    write(agents_repository, "datagov/connections.json", {"connections": connections})
-    code, text, output = run(agents_repository, "datagov")
-    assert code == 1
-    assert "connection 2: names no owner" in text
-    assert output == "detail=4 connections assessed, 4 faults\n"
+@files
+def test_a_folder_or_a_broken_link_is_no_input(agents: Agents, agent: str) -> None:
+    agents.write("handed-on/inputs.json", INPUTS)
+    path = agents.repository / FILES[agent]
+    path.unlink()
+    path.symlink_to("/dev/zero")
+    assert agents.run(agent).code == 1
+    path.unlink()
+    path.mkdir()
+    assert agents.run(agent).code == 1
 
 
-@pytest.mark.parametrize("evidence", ["none.md", "../outside", "/etc/passwd", "", 5, "agents"])
-def test_a_control_without_evidence_here_fails(agents_repository: Path, evidence: object) -> None:
-    (agents_repository.parent / "outside").write_text("x")
-    controls = [{"id": "a", "evidence": evidence}]
-    write(agents_repository, "compliance/controls.json", {"controls": controls})
-    assert run(agents_repository, "compliance")[0] == 1
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_report_that_lies_in_the_repository_is_not_what_was_found(
+    agents: Agents, agent: str
+) -> None:
+    kept = agents.write("kept.json", "{}")
+    (agents.repository / "report.json").symlink_to(kept)
+    ended = agents.run(agent)
+    assert ended.report != b"{}"
+    assert not (agents.repository / "report.json").is_symlink()
+    assert kept.read_bytes() == b"{}", "what the link led to is left alone"
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_report_that_cannot_be_written_is_a_failure(agents: Agents, agent: str) -> None:
+    (agents.repository / "report.json").mkdir()
+    ended = subprocess.run(
+        (agents.repository / "agents" / agent / "run",),
+        cwd=agents.repository,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 1
+    assert "the runner's files failed" in ended.stdout
+    assert str(agents.repository) not in ended.stdout + ended.stderr
+
+
+@pytest.mark.parametrize("agent", ["datagov", "judge", "compliance", "risk"])
+@pytest.mark.parametrize(
+    ("run_id", "named"), [("PBR-1", True), ("", False), ("a b", False), ("a\nb", False)]
+)
+def test_the_run_that_asked_is_named_as_the_cause(
+    agents: Agents, agent: str, run_id: str, *, named: bool
+) -> None:
+    body = agents.run(agent, PLAYBOOK_RUN_ID=run_id).json()
+    assert body.get("causedByRunId") == (run_id if named else None)
 
 
 @pytest.mark.parametrize(
-    ("claim", "verdict"),
+    ("variables", "event_id"),
     [
-        ({"evidence": "agents/judge/run", "subject": "Judges the claims"}, "concur"),
-        ({"evidence": "agents/judge/run", "subject": "no such words" + "!"}, "dissent"),
-        ({"evidence": "agents/none", "subject": "x"}, "unable-to-judge"),
-        ({"evidence": "../../etc/passwd", "subject": "root"}, "unable-to-judge"),
-        ({"evidence": "agents/judge/run"}, "unable-to-judge"),
-        (5, "unable-to-judge"),
+        ({"GITHUB_RUN_ID": "77", "GITHUB_RUN_ATTEMPT": "3"}, "risk-77-3"),
+        ({"GITHUB_RUN_ID": "77"}, "risk-77-1"),
+        ({"GITHUB_RUN_ID": "7 7"}, None),
+        ({"GITHUB_RUN_ID": "٣"}, None),
+        ({}, None),
     ],
 )
-def test_a_claim_is_judged_by_its_evidence(
-    agents_repository: Path, claim: object, verdict: str
+def test_an_event_that_is_delivered_again_is_one_event(
+    agents: Agents, variables: dict[str, str], event_id: str | None
 ) -> None:
-    write(agents_repository, "judge/claims.json", {"claims": [claim]})
-    code, text, _ = run(agents_repository, "judge")
-    assert f"claim 1: {verdict}" in text
-    assert code == (0 if verdict == "concur" else 1)
+    assert agents.run("risk", **variables).json().get("eventId") == event_id
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_the_checkout_stays_as_it_was(agents: Agents, agent: str) -> None:
+    before = {path: path.stat().st_mtime_ns for path in agents.repository.rglob("*/*")}
+    agents.run(agent)
+    after = {path: path.stat().st_mtime_ns for path in agents.repository.rglob("*/*")}
+    assert after == before
+
+
+def test_the_agents_bounds_are_the_doors(reporting: ModuleType) -> None:
+    assert reporting.REPORT_MAX_BYTES == agent_reports.BODY_BYTES
+    assert reporting.EVENT_MAX_BYTES == step_report.BODY_BYTES
+    assert reporting.ITEMS_MAX == ITEMS_MAX
+    assert reporting.NAME_MAX_CHARS * 4 == NAME_BYTES
 
 
 @pytest.mark.parametrize(
-    ("file", "text", "code"),
+    "text",
     [
-        (".github/workflows/x.yml", "  - uses: actions/checkout@v4\n", 1),
-        (".github/workflows/x.yml", '  - uses: "actions/checkout@main" # x\n', 1),
-        (".github/workflows/x.yml", "  - uses: ./local\n", 0),
-        ("requirements.txt", "a==1.0\nb>=2\n", 1),
-        (
-            "requirements.txt",
-            "# c\n-r other.txt\na==1.0 # why\nb[x]==2 ; python_version > '3'\n",
-            0,
-        ),
-        ("requirements/run.txt", "a==1 \\\n    --hash=sha256:00\n", 0),
-        ("requirements/run.txt", "a\n", 1),
+        *(f"a {each} b" for each in ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_")),
+        *("AKIA", "xoxa-", "xoxb-", "xoxp-", "-----BEGIN", "xeyJhbGci.eyJpc3M.", "a\x00b", "a\tb"),
+        *("a\u2028b", "a\x85b", "a\u061cb", "a\u200fb", "a\u202eb", "a\u2069b", "\ud800"),
     ],
 )
-def test_a_dependency_that_can_move_fails(
-    agents_repository: Path, file: str, text: str, code: int
+def test_what_the_doors_refuse_no_agent_shows(reporting: ModuleType, text: str) -> None:
+    assert screen.flaws("x", text), "else the case proves nothing"
+    assert reporting.shown(text, "instead") == "instead"
+
+
+@pytest.mark.parametrize("text", ["a", "Müller & Co. (EU)", "🙂", "x" * 64, "a-b_c.d/e"])
+def test_an_ordinary_name_is_shown(reporting: ModuleType, text: str) -> None:
+    assert reporting.shown(text, "instead") == text
+
+
+def test_a_report_over_its_doors_bound_is_not_written(
+    reporting: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (agents_repository / "requirements").mkdir()
-    (agents_repository / file).write_text(text)
-    assert run(agents_repository, "risk")[0] == code
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PLAYBOOK_RUN_ID", raising=False)
+    with pytest.raises(reporting.Unable):
+        reporting.write_report({"a": "é" * 524_288})
+    with pytest.raises(reporting.Unable):
+        reporting.write_event("risk", "x", "", a="x" * 16_384)
+    assert not (tmp_path / "report.json").exists()
+    reporting.write_report({"a": "é" * 524_000})
+    assert json.loads((tmp_path / "report.json").read_text())["a"][0] == "é"
 
 
-@pytest.mark.parametrize(
-    ("rules", "code"),
-    [
-        ([{"id": "a"}, {"id": "b"}], 0),
-        ([{"id": "a"}, {"id": "a"}], 1),
-        ([{"id": ""}], 1),
-        (["odd"], 1),
-        ([], 1),
-        (None, 1),
-    ],
-)
-def test_the_rule_book_is_reconciled(
-    agents_repository: Path, rules: list[object] | None, code: int
-) -> None:
-    (agents_repository / "handed-on").mkdir()
-    (agents_repository / "handed-on/inputs.json").write_text(json.dumps({"rules": rules}))
-    assert run(agents_repository, "recon")[0] == code
+@pytest.mark.parametrize("agent", AGENTS)
+def test_the_agents_keep_the_house_style(agent: str, tmp_path: Path) -> None:
+    """No checker looks at a command without a suffix, so they are shown to them here."""
+    text = (FOLDER / agent / "run").read_text()
+    ruff = (Path(sys.executable).with_name("ruff"), "check", "--quiet")
+    # A command prints, starts programs, has its own clock and finds what it shares by its place.
+    excused = "--extend-ignore=INP001,T201,S603,S607,TID251,E402"
+    root = SCRIPTS.parents[1]
+    done = subprocess.run(
+        (*ruff, excused, f"--stdin-filename={root / 'github' / 'a_command.py'}", "-"),
+        cwd=root,
+        input=text,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    (tmp_path / "command.py").write_text(text)
+    (tmp_path / "reporting.py").write_text((FOLDER / "reporting.py").read_text())
+    done = subprocess.run(
+        (sys.executable, "-m", "mypy", "--strict", "command.py"),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
 
 
-def test_recon_without_inputs_fails(agents_repository: Path) -> None:
-    assert run(agents_repository, "recon")[0] == 1
-
-
-def test_the_curator_lists_what_came_since_the_newest_tag(agents_repository: Path) -> None:
-    git(agents_repository, "init", "-q")
-    assert run(agents_repository, "curator")[0] == 1, "no commit: nothing to curate"
-    git(agents_repository, "commit", "-q", "--allow-empty", "-m", "First")
-    assert "1 commits since the beginning" in run(agents_repository, "curator")[2]
-    git(agents_repository, "tag", "v1")
-    git(agents_repository, "commit", "-q", "--allow-empty", "-m", "Second ::add-mask::x")
-    code, text, output = run(agents_repository, "curator", CURATOR_CRON_DRY_RUN="False")
-    assert code == 0
-    assert "Second" in text
-    assert "First" not in text
-    assert "::" not in text
-    assert output == "detail=dry run: 1 commits since the newest tag\n"
-
-
-def test_the_curator_claims_no_release_that_it_did_not_make(agents_repository: Path) -> None:
-    git(agents_repository, "init", "-q")
-    git(agents_repository, "commit", "-q", "--allow-empty", "-m", "First")
-    assert run(agents_repository, "curator", CURATOR_CRON_DRY_RUN="false")[0] == 1
+@pytest.mark.parametrize("agent", AGENTS)
+def test_an_agent_needs_the_standard_library_alone(agent: str) -> None:
+    text = (FOLDER / agent / "run").read_text() + (FOLDER / "reporting.py").read_text()
+    lines = [line.split()[1] for line in text.splitlines() if line.startswith(("import ", "from "))]
+    assert {name.split(".")[0] for name in lines} <= sys.stdlib_module_names | {"reporting"}

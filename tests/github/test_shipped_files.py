@@ -8,18 +8,21 @@ from pathlib import Path
 import pytest
 import yaml
 
+from core_console.doors.agent_reports import DATAGOV_PATH, JUDGE_PATH, RECON_PATH
+from core_console.doors.events import PATH as EVENTS_PATH
+from core_console.doors.inputs import PATH as INPUTS_PATH
 from core_console.standin.actions import KNOWN
 
 ROOT = Path(__file__).resolve().parents[2]
 WORKFLOWS = sorted((ROOT / "github" / "workflows").glob("*.yml"))
 AGENTS = ["compliance", "curator", "datagov", "judge", "recon", "risk"]
 DOORS = {
-    "datagov": "/api/data-governance-findings",
-    "recon": "/api/rules-recon/report",
-    "judge": "/api/judgements",
-    "compliance": "/api/playbook-events",
-    "risk": "/api/playbook-events",
-    "curator": "/api/playbook-events",
+    "datagov": DATAGOV_PATH,
+    "recon": RECON_PATH,
+    "judge": JUDGE_PATH,
+    "compliance": EVENTS_PATH,
+    "risk": EVENTS_PATH,
+    "curator": EVENTS_PATH,
 }
 
 
@@ -39,7 +42,6 @@ def test_there_is_one_workflow_for_each_agent() -> None:
 
 def test_shellcheck_has_nothing_to_say() -> None:
     scripts = sorted((ROOT / "github" / "scripts").glob("*.sh"))
-    curator = ROOT / "github" / "agents" / "curator" / "run"
     done = subprocess.run(
         (
             tool("shellcheck"),
@@ -47,7 +49,6 @@ def test_shellcheck_has_nothing_to_say() -> None:
             "--enable=all",
             "--exclude=SC2250,SC2310,SC2312",
             *scripts,
-            curator,
         ),
         capture_output=True,
         text=True,
@@ -87,6 +88,14 @@ def test_the_step_report_comes_last_and_the_findings_before_it(path: Path) -> No
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=agent_of)
+def test_on_a_cron_the_findings_go_to_the_same_door_and_no_step_is_reported(path: Path) -> None:
+    findings = yaml.safe_load(path.read_text())["jobs"]["findings"]
+    runs = [step["run"] for step in findings["steps"] if "run" in step]
+    door = DOORS[agent_of(path)]
+    assert runs == [f"bash .github/scripts/agent-report.sh {door} handed-on/report.json"]
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=agent_of)
 def test_the_report_job_is_for_its_own_agents_dispatches_only(path: Path) -> None:
     jobs = yaml.safe_load(path.read_text())["jobs"]
     assert jobs["report"]["if"] == (
@@ -122,6 +131,18 @@ def test_the_six_files_differ_only_where_their_agents_do(path: Path) -> None:
         return report.replace(DOORS[agent], "DOOR").replace(agent, "AGENT")
 
     assert shared(path) == shared(ROOT / "github/workflows/core-agent-datagov.yml")
+
+
+def test_only_recon_is_given_inputs_and_by_a_job_of_its_own() -> None:
+    for path in WORKFLOWS:
+        jobs = yaml.safe_load(path.read_text())["jobs"]
+        if agent_of(path) == "recon":
+            runs = [step.get("run") for step in jobs["inputs"]["steps"]]
+            wanted = f"bash .github/scripts/agent-inputs.sh {INPUTS_PATH} inputs.json"
+            assert wanted in runs
+            assert jobs["agent"]["needs"] == "inputs"
+        else:
+            assert set(jobs) == {"agent", "report", "findings"}
 
 
 def test_no_two_agents_share_a_cron_minute() -> None:

@@ -24,6 +24,10 @@ PAYLOAD = {
     "chain_depth": 0,
 }
 STEP_REPORT = "/api/playbook-runs/step-report"
+INPUTS = {
+    "thresholds": {},
+    "rules": [{"id": "R1", "severity": "LOW", "status": "APPROVED", "thresholds": []}],
+}
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +65,7 @@ class World:
                 assert not self.revoked, "the token was revoked before it was used"
                 return Answer(self.door_status, {"accepted": True})
             case "GET", "/api/rules-recon/inputs":
-                return Answer(200, {"rules": [{"id": "R1"}]})
+                return Answer(200, INPUTS)
             case "POST", path if path.startswith("/api/"):
                 return Answer(200, {})
             case _:
@@ -132,7 +136,7 @@ async def test_a_dispatch_is_run_and_reported(runner: Runner, world: World, key:
         "stepId": "detect",
         "agent": "datagov",
         "conclusion": "success",
-        "detail": "3 connections assessed, 0 faults",
+        "detail": "3 of 3 connections assessed: 1 fail, 2 warn, 0 unable to assess",
         "githubRunUrl": f"https://github.com/acme/core/actions/runs/{ran.run_id}",
     }
     assert world.revoked
@@ -245,7 +249,7 @@ async def test_recon_gets_its_inputs_from_a_job_before(runner: Runner, world: Wo
     ran = await run(runner, agent="recon")
     assert ended(ran)["inputs"] == "success", logs(ran)
     assert ran.conclusion is Outcome.SUCCESS, logs(ran)
-    assert world.posted(STEP_REPORT)[0].json()["detail"].startswith("1 rules reconciled")
+    assert world.posted(STEP_REPORT)[0].json()["detail"].startswith("25 rules reconciled")
 
 
 async def test_recon_without_inputs_is_reported_as_failed(runner: Runner, world: World) -> None:
@@ -257,13 +261,63 @@ async def test_recon_without_inputs_is_reported_as_failed(runner: Runner, world:
     assert world.posted(STEP_REPORT)[0].json()["conclusion"] == "failure"
 
 
-@pytest.mark.parametrize("agent", ["compliance", "risk", "judge", "curator"])
-async def test_every_other_agent_succeeds_as_shipped(
-    runner: Runner, world: World, agent: str
+@pytest.mark.parametrize(
+    ("agent", "door"),
+    [
+        ("datagov", "/api/data-governance-findings"),
+        ("judge", "/api/judgements"),
+        ("recon", "/api/rules-recon/report"),
+        ("compliance", "/api/playbook-events"),
+        ("curator", None),
+    ],
+)
+async def test_every_other_agent_succeeds_as_shipped_and_reports_through_its_door(
+    runner: Runner, world: World, agent: str, door: str | None
 ) -> None:
     ran = await run(runner, agent=agent)
     assert ran.conclusion is Outcome.SUCCESS, logs(ran)
-    assert world.posted(STEP_REPORT)[0].json()["agent"] == agent
+    posted = [a.path for a in world.server.asked if a.method == "POST" and a.path[:5] == "/api/"]
+    assert posted == [*([door] if door else []), STEP_REPORT]
+    step = world.posted(STEP_REPORT)[0].json()
+    assert (step["agent"], step["conclusion"]) == (agent, "success")
+
+
+async def test_risk_without_anything_to_audit_says_unable_and_its_step_fails(
+    runner: Runner, world: World
+) -> None:
+    ran = await run(runner, agent="risk")
+    assert ended(ran) == {"agent": "failure", "report": "success", "findings": "skipped"}
+    (event,) = world.posted("/api/playbook-events")
+    assert event.json()["attributes"]["verdict"] == "unable"
+    assert event.json()["eventId"] == f"risk-{ran.run_id}-1"
+    assert world.posted(STEP_REPORT)[0].json()["conclusion"] == "failure"
+
+
+async def test_a_curator_that_is_not_dry_hands_on_its_notes(
+    tree: Path, tmp_path: Path, world: World, key: str
+) -> None:
+    made = Runner(
+        tree,
+        api_url=world.server.url,
+        graphql_url=f"{world.server.url}/graphql",
+        server_url="https://github.com",
+        repository="acme/core",
+        variables={
+            "CORE_GH_APP_ID": "Iv1.abc",
+            "CORE_CONSOLE_HTTP_URL": world.server.url,
+            "CURATOR_CRON_DRY_RUN": "false",
+        },
+        secrets={"CORE_GH_APP_PRIVATE_KEY": key},
+        work_dir=tmp_path / "work",
+    )
+    try:
+        ran = await run(made, agent="curator")
+    finally:
+        await made.close()
+    assert ran.conclusion is Outcome.SUCCESS, logs(ran)
+    (event,) = world.posted("/api/playbook-events")
+    assert event.json()["event"] == "release.noted"
+    assert event.json()["causedByRunId"] == "PBR-1"
 
 
 async def test_by_hand_findings_are_delivered_and_no_step_is_reported(
