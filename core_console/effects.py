@@ -9,6 +9,7 @@ import asyncio
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol, assert_never
 
 import structlog
@@ -16,7 +17,7 @@ import structlog
 from core_console.decide import notice, runs
 from core_console.decide.commands import Command, RecordCall, RecordScan
 from core_console.decide.outcome import Effect, Outcome, RunScan, SendComment, SendDispatch
-from core_console.decide.status import FINAL
+from core_console.decide.status import FINAL, OPEN_STEPS
 from core_console.model.document import Document
 from core_console.model.faults import InvariantError
 from core_console.model.playbook import CapexScan
@@ -132,22 +133,36 @@ class Performer:
         run = None if document is None else runs.find(document, effect.run_id)
         if run is None:
             return _refused(console, effect, "the store could not be read in time")
-        step_run = next(each for each in run.steps if each.step.id == effect.step_id)
-        left_s = self._left_s(step_run, taken)
-        objection = _objection(console, run, step_run, left_s)
+        left_s = self._left_s(_step_of(run, effect), taken)
+        objection = _objection(console, run, _step_of(run, effect), left_s)
         if objection:
             return _refused(console, effect, objection)
-        return await self._call(console, effect, run, left_s)
+        return await self._call(console, taken, run, left_s)
+
+    async def _objection_now(self, console: Console, taken: _Taken) -> str:
+        """Return why the call must not leave any more: it may have waited for its turn."""
+        try:
+            document = await console.snapshot()
+        except Fault as fault:
+            return fault.message
+        run = runs.find(document, taken.effect.run_id)
+        if run is None:
+            return "the run is no longer kept"
+        step_run = _step_of(run, taken.effect)
+        return _objection(console, run, step_run, self._left_s(step_run, taken))
 
     async def _call(
-        self, console: Console, effect: Effect, run: Run, left_s: float
+        self, console: Console, taken: _Taken, run: Run, left_s: float
     ) -> RecordCall | RecordScan:
+        effect = taken.effect
+        objection = partial(self._objection_now, console, taken)
         match effect:
             case SendDispatch(payload=payload):
-                return _told(console, effect, await self._github.dispatch(payload, left_s))
+                answer = await self._github.dispatch(payload, left_s, objection)
+                return _told(console, effect, answer)
             case SendComment(repo=repo, issue=issue):
                 body = notice.comment(run)
-                answer = await self._github.comment(repo, issue, body, left_s)
+                answer = await self._github.comment(repo, issue, body, left_s, objection)
                 return _told(console, effect, answer)
             case RunScan():
                 return await self._scan(console, effect, run)
@@ -200,6 +215,10 @@ class Performer:
                 return
 
 
+def _step_of(run: Run, effect: Effect) -> StepRun:
+    return next(each for each in run.steps if each.step.id == effect.step_id)
+
+
 def _asked(run: Run, step_id: str) -> ScanAsked:
     """Return what the step asks for, with the run's first scan to compare with."""
     action = next(each.step.action for each in run.steps if each.step.id == step_id)
@@ -213,6 +232,8 @@ def _objection(console: Console, run: Run, step_run: StepRun, left_s: float) -> 
     """Return why the effect must not be performed now, "" when it may be."""
     if run.status in FINAL:
         return f"the run is {run.status}"
+    if step_run.status not in OPEN_STEPS:
+        return f"the step is {step_run.status}"
     if step_run.claimed_by != console.replica:
         return "another process claimed the step"
     if left_s <= 0:

@@ -4,7 +4,7 @@ Owns the protocols and the words that cross them. Never imports an adapter. Ever
 `Fault`; nothing else may escape an adapter.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
@@ -172,14 +172,25 @@ class ReporterVerdict(Struct, frozen=True, gc=False):
     retry_after_s: int = 0
 
 
+Objection = Callable[[], Awaitable[str]]
+"""Asked right before a call leaves: why it must not leave any more, "" when it may."""
+
+
 class GitHub(Protocol):
     """GitHub, as far as the console knows it. No method ever raises for GitHub's answers."""
 
-    async def dispatch(self, payload: DispatchPayload, patience_s: float) -> CallOutcome:
-        """Send one repository_dispatch, waiting out a rate limit for at most `patience_s`."""
+    async def dispatch(
+        self, payload: DispatchPayload, patience_s: float, objection: Objection
+    ) -> CallOutcome:
+        """Send one repository_dispatch, waiting out a rate limit for at most `patience_s`.
+
+        `objection` is asked right before each sending: whatever it answers but "" is REFUSED.
+        """
         ...
 
-    async def comment(self, repo: str, issue: int, body: str, patience_s: float) -> CallOutcome:
+    async def comment(
+        self, repo: str, issue: int, body: str, patience_s: float, objection: Objection
+    ) -> CallOutcome:
         """Post one comment on an issue of the organisation."""
         ...
 

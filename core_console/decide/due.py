@@ -30,6 +30,10 @@ SCAN_ABANDONED_AFTER = timedelta(minutes=10)
 """The same for a scan, which works for seconds on the largest feeds."""
 
 
+_POISON = (TypeError, ValueError, OverflowError)
+"""What arithmetic with a value that no command could have stored may raise: a time in year 1."""
+
+
 def tick(document: Document, command: Tick, context: Context) -> Accepted:
     """Return the document after everything that is due; the very same one when nothing is."""
     entries: list[Entry] = []
@@ -38,7 +42,7 @@ def tick(document: Document, command: Tick, context: Context) -> Accepted:
         here = replace(context, sender_room=context.sender_room - len(effects))
         try:
             moved = _due(run, here)
-        except InvariantError as error:
+        except (InvariantError, *_POISON) as error:
             moved = _set_aside(run, error, here)
         if moved is None:
             continue
@@ -66,9 +70,10 @@ def _due(run: Run, context: Context) -> runs.Moved | None:
     return None
 
 
-def _set_aside(run: Run, error: InvariantError, context: Context) -> runs.Moved:
+def _set_aside(run: Run, error: Exception, context: Context) -> runs.Moved:
     """End a run that breaks our own rules: it can never move, and must not hold up the others."""
-    reason = f"set aside, for it breaks the console's own rules: {error}"
+    told = str(error) if isinstance(error, InvariantError) else type(error).__name__
+    reason = f"set aside, for it breaks the console's own rules: {told}"
     steps = tuple(
         step_run
         if step_run.status is StepRunStatus.SUCCEEDED

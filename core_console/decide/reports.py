@@ -14,7 +14,6 @@ from core_console.decide.operators import unknown_run
 from core_console.decide.outcome import Accepted, Code, Outcome, Refused, Violation, invalid
 from core_console.decide.record import entry, utc_seconds
 from core_console.decide.spec import agent_violations
-from core_console.model.audit import Entry
 from core_console.model.audit import Outcome as Recorded
 from core_console.model.document import Document
 from core_console.model.playbook import DispatchAgent
@@ -94,7 +93,7 @@ def _reported(
     step_run = replace(
         before,
         status=StepRunStatus.SUCCEEDED if success else StepRunStatus.FAILED,
-        call=Call.ACCEPTED,
+        call=_settled(before.call),
         conclusion=command.conclusion,
         detail=command.detail,
         github_run_url=command.github_run_url,
@@ -109,7 +108,15 @@ def _reported(
     )
     record = entry(context, command.actor, "atlas.playbooks.run.report", ids, sentence)
     ended = marks.reported(document, run.id, command.step_id, command.agent)
-    return runs.put(ended, moved, *_proof(run, before, command, context), record)
+    return runs.put(ended, moved, record)
+
+
+def _settled(call: Call) -> Call:
+    """Return what the report makes of the dispatch: it settles an answer that was ambiguous.
+
+    An answer that is not recorded yet comes by itself, and may still be that nothing was sent.
+    """
+    return Call.ACCEPTED if call is Call.UNKNOWN else call
 
 
 def _refused(
@@ -136,15 +143,3 @@ def _refused(
         outcome=Recorded.FAILURE,
     )
     return Accepted(ended, None, (record,), refused=refused)
-
-
-def _proof(run: Run, before: StepRun, command: ReportStep, context: Context) -> tuple[Entry, ...]:
-    """Return the dispatch's entry when its answer is not recorded: the report proves it."""
-    if before.call is not Call.PENDING:
-        return ()
-    sentence = (
-        f"{command.agent} was dispatched for step {command.step_id} of run {run.id}: "
-        "its report came before GitHub's answer"
-    )
-    ids = runs.ids_of(run, command.step_id)
-    return (entry(context, runs.ENGINE, "atlas.playbooks.run.dispatch", ids, sentence),)

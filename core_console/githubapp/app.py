@@ -16,7 +16,7 @@ from core_console.githubapp.tokens import Tokens
 from core_console.githubapp.transport import Timeouts, Transport
 from core_console.githubapp.verify import Verifier
 from core_console.model.run import Call, DispatchPayload
-from core_console.ports import CallOutcome, Clock, Fault, ReporterVerdict, Standing
+from core_console.ports import CallOutcome, Clock, Fault, Objection, ReporterVerdict, Standing
 
 _DEFAULT_TIMEOUTS = Timeouts()
 
@@ -54,7 +54,9 @@ class GitHubApp:
         """
         return (await self._app.learn()).account.login
 
-    async def dispatch(self, payload: DispatchPayload, patience_s: float) -> CallOutcome:
+    async def dispatch(
+        self, payload: DispatchPayload, patience_s: float, objection: Objection
+    ) -> CallOutcome:
         """Send one repository_dispatch, waiting out a rate limit for at most `patience_s`."""
         body = dispatch_body(payload)
         if body is None:
@@ -65,9 +67,11 @@ class GitHubApp:
         except Fault as fault:
             return CallOutcome(Call.REFUSED, f"not sent: {fault.message}")
         url = f"{self._settings.api_url}/repos/{repository}/dispatches"
-        return await self._sender.post(url, body, dispatch_errand(repository), deadline)
+        return await self._sender.post(url, body, dispatch_errand(repository), deadline, objection)
 
-    async def comment(self, repo: str, issue: int, body: str, patience_s: float) -> CallOutcome:
+    async def comment(
+        self, repo: str, issue: int, body: str, patience_s: float, objection: Objection
+    ) -> CallOutcome:
         """Post one comment on an issue of the organisation's repository `repo` (a name)."""
         problem = comment_fault(repo, issue, body)
         if problem is not None:
@@ -79,7 +83,7 @@ class GitHubApp:
             return CallOutcome(Call.REFUSED, f"not sent: {fault.message}")
         url = f"{self._settings.api_url}/repos/{repository}/issues/{issue}/comments"
         errand = comment_errand(repository, issue)
-        return await self._sender.post(url, comment_body(body), errand, deadline)
+        return await self._sender.post(url, comment_body(body), errand, deadline, objection)
 
     async def missing(self) -> tuple[str, ...]:
         """Return what keeps the console from dispatching, one sentence each."""
@@ -100,11 +104,23 @@ class NoGitHub:
     async def aclose(self) -> None:
         """Close nothing."""
 
-    async def dispatch(self, payload: DispatchPayload, patience_s: float) -> CallOutcome:  # noqa: ARG002 -- the port's signature
+    async def dispatch(
+        self,
+        payload: DispatchPayload,  # noqa: ARG002 -- the port's signature
+        patience_s: float,  # noqa: ARG002 -- the port's signature
+        objection: Objection,  # noqa: ARG002 -- the port's signature
+    ) -> CallOutcome:
         """Refuse: there is no App to send with."""
         return CallOutcome(Call.REFUSED, "no GitHub App is configured")
 
-    async def comment(self, repo: str, issue: int, body: str, patience_s: float) -> CallOutcome:  # noqa: ARG002 -- the port's signature
+    async def comment(
+        self,
+        repo: str,  # noqa: ARG002 -- the port's signature
+        issue: int,  # noqa: ARG002 -- the port's signature
+        body: str,  # noqa: ARG002 -- the port's signature
+        patience_s: float,  # noqa: ARG002 -- the port's signature
+        objection: Objection,  # noqa: ARG002 -- the port's signature
+    ) -> CallOutcome:
         """Refuse: there is no App to send with."""
         return CallOutcome(Call.REFUSED, "no GitHub App is configured")
 

@@ -42,7 +42,11 @@ class Pace:
                 return False
             if self._next_at > now:
                 await self._clock.sleep(self._next_at - now)
-            self._next_at = self._clock.monotonic() + _PACE_S
+            # The process may have stood still for much longer than it meant to sleep.
+            now = self._clock.monotonic()
+            if now > deadline:
+                return False
+            self._next_at = now + _PACE_S
             return True
 
 

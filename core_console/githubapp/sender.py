@@ -11,7 +11,7 @@ from core_console.githubapp.limits import Pace
 from core_console.githubapp.tokens import Tokens
 from core_console.githubapp.transport import NoAnswer, NotSent, Transport
 from core_console.model.run import Call
-from core_console.ports import CallOutcome, Clock, Fault
+from core_console.ports import CallOutcome, Clock, Fault, Objection
 
 # A mint that failed for a moment is tried again after this; nothing was sent yet.
 _MINT_PAUSE_S = 2.0
@@ -26,10 +26,13 @@ class Sender:
         self._clock = clock
         self._pace = Pace(clock)
 
-    async def post(self, url: str, body: bytes, errand: Errand, deadline: float) -> CallOutcome:
+    async def post(
+        self, url: str, body: bytes, errand: Errand, deadline: float, objection: Objection
+    ) -> CallOutcome:
         """Post `body` and return what became of it; nothing is sent after `deadline`.
 
-        `deadline` is in the clock's monotonic seconds.
+        `deadline` is in the clock's monotonic seconds. `objection` is asked right before each
+        sending: a token, a turn or a limit may have been waited for since the caller looked.
         """
         history = History()
         while True:
@@ -39,6 +42,8 @@ class Sender:
                 return CallOutcome(Call.REFUSED, f"not sent: {fault.message}")
             if not await self._pace.turn(deadline):
                 return CallOutcome(Call.REFUSED, "not sent: its turn would have come too late")
+            if why := await objection():
+                return CallOutcome(Call.REFUSED, f"not sent: {why}")
             left_s = deadline - self._clock.monotonic()
             found = await self._send(url, body, errand, token)
             move = settle(found, structs.replace(history, left_s=left_s))

@@ -4,10 +4,11 @@ Owns the types alone: writing (`governance.chain`) and verifying (`governance.ve
 out the hash by themselves, so that a fault of the one does not hide in the other.
 """
 
-from datetime import datetime
 from enum import StrEnum
 
 from msgspec import Struct
+
+from core_console.model.moment import Moment
 
 
 class Outcome(StrEnum):
@@ -25,7 +26,7 @@ class Entry(Struct, frozen=True, gc=False, omit_defaults=True):
     sentence; `subject` is the kind of thing, such as `playbook`.
     """
 
-    at: datetime
+    at: Moment
     actor: str
     action: str
     target: str

@@ -4,7 +4,6 @@ Owns what is stored of the CapEx engine. The files themselves are blobs that thi
 by their digest, so a commit swaps a few names and no crash leaves half a feed.
 """
 
-from datetime import datetime
 from enum import StrEnum
 
 from msgspec import Struct
@@ -12,6 +11,7 @@ from msgspec import Struct
 from core_console.model.capex import Config, Feed, Figure, Severity
 from core_console.model.document import Versioned
 from core_console.model.event import Raising
+from core_console.model.moment import Moment
 
 CAPEX_FORMAT = 1
 """The format that this code writes; a document of a newer one is refused, never guessed at."""
@@ -24,7 +24,7 @@ class LoadedFeed(Struct, frozen=True, gc=False, omit_defaults=True):
     filename: str
     rows: int
     committed_by: str
-    committed_at: datetime
+    committed_at: Moment
     notes: tuple[str, ...] = ()
 
 
@@ -37,8 +37,8 @@ class StagedFeed(Struct, frozen=True, gc=False, omit_defaults=True):
     filename: str
     rows: int
     staged_by: str
-    staged_at: datetime
-    expires_at: datetime
+    staged_at: Moment
+    expires_at: Moment
     notes: tuple[str, ...] = ()
 
 
@@ -81,7 +81,7 @@ class ScanRun(Struct, frozen=True, gc=False, omit_defaults=True):
 
     id: str
     number: int
-    at: datetime
+    at: Moment
     trigger: ScanTrigger
     actor: str
     summary: ScanSummary
@@ -92,7 +92,7 @@ class Released(Struct, frozen=True, gc=False):
     """A file that was a feed until then: its blob is kept for a while, for a restored backup."""
 
     digest: str
-    at: datetime
+    at: Moment
 
 
 class CapexDocument(Versioned, frozen=True, gc=False, kw_only=True, omit_defaults=True):

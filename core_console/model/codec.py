@@ -4,6 +4,7 @@ Owns the document's encoding and the canonical JSON that digests are taken over.
 document that does not decode is a `DocumentError`, and its bytes are left alone.
 """
 
+from collections.abc import Callable
 from hashlib import sha256
 from typing import Any, Generic, TypeVar
 
@@ -30,7 +31,11 @@ class _Format(msgspec.Struct):
 class Codec(Generic[D]):
     """The stored bytes of one kind of document, in the one format that this code writes."""
 
-    def __init__(self, kind: type[D], *, version: int) -> None:
+    def __init__(
+        self, kind: type[D], *, version: int, fault: Callable[[D], str] = lambda _: ""
+    ) -> None:
+        """Take a kind of document; `fault` says what is wrong with one that decodes, "" if not."""
+        self._fault = fault
         self._decoder = msgspec.json.Decoder(kind)
         self._format = version
         self.pieces = Pieces()
@@ -45,12 +50,26 @@ class Codec(Generic[D]):
             found = msgspec.json.decode(data, type=_Format).format
             if found != self._format:
                 raise DocumentError(f"its format is {found}, and this version reads {self._format}")
-            return self._decoder.decode(data)
+            document = self._decoder.decode(data)
         except (msgspec.MsgspecError, RecursionError) as error:
             raise DocumentError(f"it does not decode: {error}") from error
+        if wrong := self._fault(document):
+            raise DocumentError(wrong)
+        return document
 
 
-METADOC = Codec(Document, version=FORMAT)
+def _key_fault(document: Document) -> str:
+    """Say whether an item stands under a key that is not its own."""
+    misplaced = (
+        any(key != each.id for key, each in document.playbooks.items())
+        or any(key != run.playbook_id for key, run in document.running.items())
+        or any(key != run.id for key, run in document.finished.items())
+        or any(key != each.id for key, each in document.events.items())
+    )
+    return "an item stands under the key of another" if misplaced else ""
+
+
+METADOC = Codec(Document, version=FORMAT, fault=_key_fault)
 CAPEX = Codec(CapexDocument, version=CAPEX_FORMAT)
 encode, decode = METADOC.encode, METADOC.decode
 

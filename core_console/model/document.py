@@ -1,11 +1,10 @@
 """The metadoc: the whole state of the playbooks in one compare-and-swap document."""
 
-from datetime import datetime
-
 from msgspec import Struct
 
 from core_console.model.audit import OutboxEntry
 from core_console.model.event import Event
+from core_console.model.moment import Moment
 from core_console.model.playbook import Playbook
 from core_console.model.run import Run
 
@@ -40,7 +39,7 @@ class Mark(Struct, frozen=True, gc=False, omit_defaults=True):
     step_id: str
     agent: str
     depth: int
-    claimed_at: datetime
+    claimed_at: Moment
     reported: bool = False
 
 

@@ -1,8 +1,8 @@
 """An event as it is stored: what was raised, and what each matching trigger made of it."""
 
-from datetime import datetime
-
 from msgspec import Struct
+
+from core_console.model.moment import Moment
 
 
 class StartedRun(Struct, frozen=True, gc=False):
@@ -28,7 +28,7 @@ class Event(Struct, frozen=True, gc=False, omit_defaults=True):
     """
 
     id: str
-    at: datetime
+    at: Moment
     agent: str
     event: str
     raised_by: str

@@ -3,10 +3,11 @@
 Never holds a value that the contract would refuse: `decide.spec` checks before it is made.
 """
 
-from datetime import datetime
 from enum import StrEnum
 
 from msgspec import Struct
+
+from core_console.model.moment import Moment
 
 AGENTS = ("datagov", "compliance", "risk", "judge", "recon", "curator")
 """The six agents, in the order in which people name them."""
@@ -141,8 +142,8 @@ class TriggerState(Struct, frozen=True, gc=False, omit_defaults=True):
     cooldown counts from it.
     """
 
-    slot_done: datetime | None = None
-    fired_at: datetime | None = None
+    slot_done: Moment | None = None
+    fired_at: Moment | None = None
 
 
 class Playbook(Struct, frozen=True, gc=False, omit_defaults=True):
@@ -158,15 +159,15 @@ class Playbook(Struct, frozen=True, gc=False, omit_defaults=True):
     status: PlaybookStatus
     revision: int
     created_by: str
-    created_at: datetime
+    created_at: Moment
     updated_by: str
-    updated_at: datetime
+    updated_at: Moment
     changed: int
     activated_by: str = ""
-    activated_at: datetime | None = None
+    activated_at: Moment | None = None
     activated_revision: int = 0
     switched_by: str = ""
-    switched_at: datetime | None = None
+    switched_at: Moment | None = None
     editors: tuple[str, ...] = ()
     runs_finished: int = 0
     runs_succeeded: int = 0

@@ -5,7 +5,6 @@ that the document names by its digest: a document is swapped often, and three re
 3 MiB. Never judges a report: that is `decide.agent_reports`.
 """
 
-from datetime import datetime
 from enum import StrEnum
 
 from msgspec import Struct
@@ -14,6 +13,7 @@ from core_console.model.capex_document import Released
 from core_console.model.codec import Codec
 from core_console.model.document import Versioned
 from core_console.model.event import Raising
+from core_console.model.moment import Moment
 
 REPORTS_FORMAT = 1
 """The format that this code writes; a document of a newer one is refused, never guessed at."""
@@ -109,7 +109,7 @@ class LatestReport(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=Tr
     """
 
     agent: str
-    at: datetime
+    at: Moment
     digest: str
     size_bytes: int
     items: int
@@ -128,7 +128,7 @@ class ReportsDocument(Versioned, frozen=True, gc=False, kw_only=True, omit_defau
     """
 
     latest: dict[str, LatestReport]
-    seen: dict[str, dict[str, datetime]]
+    seen: dict[str, dict[str, Moment]]
     raising: tuple[Raising, ...] = ()
     raising_number: int = 0
     released: tuple[Released, ...] = ()

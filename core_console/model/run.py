@@ -4,12 +4,12 @@ The copy of the steps that a run carries is what it executes: a later edit of th
 reaches a run in flight.
 """
 
-from datetime import datetime
 from enum import StrEnum
 
 from msgspec import Struct
 
 from core_console.model.capex import Basis
+from core_console.model.moment import Moment
 from core_console.model.playbook import Step
 
 
@@ -97,9 +97,9 @@ class StepRun(Struct, frozen=True, gc=False, omit_defaults=True):
     status: StepRunStatus = StepRunStatus.PENDING
     call: Call = Call.NONE
     claimed_by: str = ""
-    claimed_at: datetime | None = None
-    deadline: datetime | None = None
-    finished_at: datetime | None = None
+    claimed_at: Moment | None = None
+    deadline: Moment | None = None
+    finished_at: Moment | None = None
     conclusion: str = ""
     detail: str = ""
     github_run_url: str = ""
@@ -119,13 +119,13 @@ class Run(Struct, frozen=True, gc=False, omit_defaults=True):
     status: RunStatus
     trigger: TriggerKind
     initiator: str
-    started_at: datetime
+    started_at: Moment
     steps: tuple[StepRun, ...]
     revision: int
-    finished_at: datetime | None = None
+    finished_at: Moment | None = None
     trigger_id: str = ""
     event_id: str = ""
-    slot: datetime | None = None
+    slot: Moment | None = None
     request_id: str = ""
     chain_depth: int = 0
     caused_by_run_id: str = ""

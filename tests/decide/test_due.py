@@ -1,6 +1,6 @@
 """A tick ends what is overdue or abandoned and claims what waits, and else changes nothing."""
 
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 
 import pytest
 from msgspec.structs import replace
@@ -243,3 +243,18 @@ def test_a_poisoned_run_is_set_aside_with_its_reason_and_the_tick_goes_on(
         outcome.entries[0].detail == f"run PBR-PB-1 of playbook PB-1 ended FAILED: {aside.detail}"
     )
     unchanged(outcome.document, Tick(), now)
+
+
+def test_a_run_whose_times_cannot_be_worked_with_is_set_aside_and_the_others_go_on() -> None:
+    poisoned = a_playbook(approve(), id="PB-1")
+    healthy = a_playbook(approve(hours=1), id="PB-2")
+    bad = a_run_at(poisoned, "approve", id="PBR-1")
+    never = datetime.min.replace(tzinfo=timezone(timedelta(hours=14)))
+    step = replace(bad.steps[0], claimed_at=never, deadline=never)
+    bad = replace(bad, steps=(step,))
+    good = a_run_at(healthy, "approve", id="PBR-2")
+    outcome = accepted(
+        a_document(poisoned, healthy, bad, good), Tick(), context(now=later(hours=1))
+    )
+    ended = {run.id: run.status for run in outcome.document.finished.values()}
+    assert ended == {"PBR-1": RunStatus.FAILED, "PBR-2": RunStatus.EXPIRED}

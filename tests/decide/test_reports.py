@@ -35,7 +35,6 @@ from tests.decide.verdicts import (
     said,
     the_run,
     the_step,
-    unchanged,
 )
 
 PLAYBOOK = a_playbook()
@@ -43,7 +42,6 @@ REPORT = ReportStep("datagov", "PBR-1", "detect", "success", "3 findings", RUN_U
 NAME = "step detect of run PBR-1"
 ENDED = ("system:engine", "atlas.playbooks.run.end", "PB-1/PBR-1", "success")
 REPORTED = ("agent:datagov", "atlas.playbooks.run.report", "PB-1/PBR-1/detect", "success")
-PROVED = ("system:engine", "atlas.playbooks.run.dispatch", "PB-1/PBR-1/detect", "success")
 
 
 def awaiting(call: Call = Call.ACCEPTED, minutes: int = 60) -> Document:
@@ -94,16 +92,14 @@ def test_the_report_of_the_last_step_ends_the_run() -> None:
     assert outcome.document.playbooks["PB-1"].runs_succeeded == 1
 
 
-def test_a_report_before_the_dispatch_was_answered_is_accepted_and_proves_it() -> None:
+def test_a_report_before_the_dispatch_was_answered_is_accepted_and_proves_no_dispatch() -> None:
     outcome = accepted(awaiting(Call.PENDING), REPORT)
-    assert the_step(outcome, "detect").call is Call.ACCEPTED
-    assert said(outcome) == [PROVED, REPORTED]
-    assert outcome.entries[0].detail == (
-        "datagov was dispatched for step detect of run PBR-1: "
-        "its report came before GitHub's answer"
-    )
+    assert the_step(outcome, "detect").call is Call.PENDING
+    assert said(outcome) == [REPORTED]
     late = RecordCall("PBR-1", "detect", REPLICA, Call.REFUSED, "not sent")
-    unchanged(outcome.document, late)
+    after = accepted(outcome.document, late)
+    assert the_step(after, "detect").call is Call.REFUSED
+    assert the_step(after, "detect").conclusion == "success"
 
 
 def test_a_report_settles_a_dispatch_that_nobody_knew_to_be_accepted() -> None:

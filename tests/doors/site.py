@@ -35,7 +35,7 @@ from core_console.model.audit import Entry
 from core_console.model.document import EMPTY, Document
 from core_console.model.reports import EMPTY_REPORTS, ReportsDocument
 from core_console.model.run import DispatchPayload
-from core_console.ports import CallOutcome, Fault, ReporterVerdict, Standing
+from core_console.ports import CallOutcome, Fault, Objection, ReporterVerdict, Standing
 from core_console.store.memory import MemoryBlobs, MemoryLog
 from tests.builders import RUN_URL, SECOND
 from tests.fakes import ManualClock
@@ -105,10 +105,14 @@ class Bearers:
         known = scheme.lower() == "bearer" and token == BEARER
         return ReporterVerdict(Standing.VALID if known else Standing.INVALID)
 
-    async def dispatch(self, payload: DispatchPayload, patience_s: float) -> CallOutcome:
+    async def dispatch(
+        self, payload: DispatchPayload, patience_s: float, objection: Objection
+    ) -> CallOutcome:
         raise NotImplementedError
 
-    async def comment(self, repo: str, issue: int, body: str, patience_s: float) -> CallOutcome:
+    async def comment(
+        self, repo: str, issue: int, body: str, patience_s: float, objection: Objection
+    ) -> CallOutcome:
         raise NotImplementedError
 
     async def missing(self) -> tuple[str, ...]:

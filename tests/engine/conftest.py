@@ -16,7 +16,7 @@ from core_console.model.audit import AuditRecord
 from core_console.model.codec import encode
 from core_console.model.document import Document
 from core_console.model.run import Call, DispatchPayload, Run
-from core_console.ports import CallOutcome, ReporterVerdict, Standing
+from core_console.ports import CallOutcome, Objection, ReporterVerdict, Standing
 from core_console.raiser import Raiser
 from core_console.recorder import Recorder
 from core_console.store.memory import MemoryBlobs, MemoryDocument, MemoryLog
@@ -33,15 +33,26 @@ class PlainGitHub:
         self.dispatched: list[DispatchPayload] = []
         self.comments: list[tuple[str, int, str]] = []
         self.answer = CallOutcome(Call.ACCEPTED)
+        self.before_sending: Callable[[], Awaitable[object]] | None = None
         self.before_answer: Callable[[], Awaitable[object]] | None = None
 
-    async def dispatch(self, payload: DispatchPayload, patience_s: float) -> CallOutcome:
+    async def dispatch(
+        self, payload: DispatchPayload, patience_s: float, objection: Objection
+    ) -> CallOutcome:
         assert 0 < patience_s <= 60
+        if self.before_sending is not None:
+            await self.before_sending()
+        if why := await objection():
+            return CallOutcome(Call.REFUSED, f"not sent: {why}")
         self.dispatched.append(payload)
         return await self._answered()
 
-    async def comment(self, repo: str, issue: int, body: str, patience_s: float) -> CallOutcome:
+    async def comment(
+        self, repo: str, issue: int, body: str, patience_s: float, objection: Objection
+    ) -> CallOutcome:
         assert 0 < patience_s <= 60
+        if why := await objection():
+            return CallOutcome(Call.REFUSED, f"not sent: {why}")
         self.comments.append((repo, issue, body))
         return await self._answered()
 

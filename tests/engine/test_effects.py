@@ -78,7 +78,42 @@ async def test_a_report_that_comes_before_the_dispatch_call_returned_is_accepted
     assert run.status is RunStatus.SUCCEEDED
     assert run.steps[0].call is Call.ACCEPTED
     await replica.engine.recorded()
-    assert world.actions() == ["run", "run.dispatch", "run.report", "run.end"]
+    assert world.actions() == ["run", "run.report", "run.end", "run.dispatch"]
+
+
+async def test_a_report_that_comes_before_the_dispatch_left_keeps_it_from_leaving(
+    world: World,
+) -> None:
+    async def a_report_out_of_nowhere() -> None:
+        [run] = (await world.replicas[0].engine.snapshot()).running.values()
+        await world.replicas[0].engine.submit(
+            ReportStep("datagov", run.id, "detect", "success", "", RUN_URL)
+        )
+
+    world.github.before_sending = a_report_out_of_nowhere
+    replica, run = await started(world, detect(), approve())
+    run = await now_is(world, replica, run)
+    assert world.github.dispatched == []
+    assert run.status is RunStatus.WAITING_APPROVAL
+    assert run.steps[0].call is Call.REFUSED
+    await replica.engine.recorded()
+    dispatched = [each for each in world.records() if each.action.endswith("run.dispatch")]
+    assert [each.outcome for each in dispatched] == ["failure"], "and no record says it left"
+
+
+async def test_a_run_that_is_cancelled_while_its_call_waits_for_its_turn_sends_nothing(
+    world: World,
+) -> None:
+    async def somebody_cancels() -> None:
+        [run] = (await world.replicas[0].engine.snapshot()).running.values()
+        await world.replicas[0].engine.submit(CancelRun(AUTHOR, run.id, "stop"))
+
+    world.github.before_sending = somebody_cancels
+    replica, run = await started(world, detect())
+    run = await now_is(world, replica, run)
+    assert world.github.dispatched == []
+    assert run.status is RunStatus.CANCELLED
+    assert run.steps[0].call is Call.REFUSED
 
 
 async def test_an_ambiguous_dispatch_is_never_sent_again(world: World) -> None:

@@ -11,7 +11,7 @@ from core_console.githubapp.settings import GitHubSettings, load_key
 from core_console.githubapp.tokens import _Minted
 from core_console.ports import Fault
 from core_console.standin.faults import Endpoint, Trouble
-from tests.fakes import NOON
+from tests.fakes import NOON, nobody_objects
 from tests.githubapp.site import PAYLOAD, Site, key_pair
 
 
@@ -81,10 +81,10 @@ async def test_no_secret_reaches_a_log_or_a_sentence(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     bearer = site.bearer()
-    said = [(await github.dispatch(PAYLOAD, 60)).detail]
+    said = [(await github.dispatch(PAYLOAD, 60, nobody_objects)).detail]
     for trouble in (Trouble.ERROR_BEFORE, Trouble.RESET_BEFORE, Trouble.GARBLED):
         site.plan(trouble, Endpoint.DISPATCH)
-        said.append((await github.dispatch(PAYLOAD, 60)).detail)
+        said.append((await github.dispatch(PAYLOAD, 60, nobody_objects)).detail)
         site.plan(trouble, Endpoint.GRAPHQL)
         said.append((await github.authorize_reporter(bearer, "192.0.2.1")).reason)
     site.plan(Trouble.ERROR_BEFORE, Endpoint.INSTALLATIONS)

@@ -15,7 +15,7 @@ from core_console.githubapp.transport import NoAnswer, Timeouts, Transport
 from core_console.model.run import Call
 from core_console.ports import Fault
 from core_console.standin.faults import Endpoint, Trouble
-from tests.fakes import NOON
+from tests.fakes import NOON, nobody_objects
 from tests.githubapp.site import ORG, PAYLOAD, Site, key_pair
 
 
@@ -33,12 +33,12 @@ def test_the_jwt_starts_a_minute_back_and_ends_nine_minutes_ahead() -> None:
 async def test_a_token_is_used_until_five_minutes_before_its_end(
     site: Site, github: GitHubApp
 ) -> None:
-    await github.dispatch(PAYLOAD, 60)
+    await github.dispatch(PAYLOAD, 60, nobody_objects)
     site.clock.advance(3600 - 300 - 2)
-    await github.dispatch(PAYLOAD, 60)
+    await github.dispatch(PAYLOAD, 60, nobody_objects)
     assert site.asked("/access_tokens") == 1
     site.clock.advance(2)
-    await github.dispatch(PAYLOAD, 60)
+    await github.dispatch(PAYLOAD, 60, nobody_objects)
     assert site.asked("/access_tokens") == 2
 
 
@@ -59,7 +59,9 @@ def test_what_is_no_minted_token_is_a_fault(status: int, body: bytes) -> None:
 
 
 async def test_one_mint_is_in_flight(site: Site, github: GitHubApp) -> None:
-    outcomes = await asyncio.gather(*(github.dispatch(PAYLOAD, 60) for _ in range(5)))
+    outcomes = await asyncio.gather(
+        *(github.dispatch(PAYLOAD, 60, nobody_objects) for _ in range(5))
+    )
     assert {outcome.call for outcome in outcomes} == {Call.ACCEPTED}
     assert site.asked("/access_tokens") == 1
 
@@ -128,15 +130,15 @@ async def test_an_unknown_app_is_said(site: Site) -> None:
 
 
 async def test_an_app_that_was_installed_anew_is_found_again(site: Site, github: GitHubApp) -> None:
-    await github.dispatch(PAYLOAD, 60)
+    await github.dispatch(PAYLOAD, 60, nobody_objects)
     site.world.uninstall(site.installation)
     again = site.world.add_installation(ORG)
     again.account.id = site.installation.account.id
     again.repositories = set(site.installation.repositories)
-    first = await github.dispatch(PAYLOAD, 60)
+    first = await github.dispatch(PAYLOAD, 60, nobody_objects)
     assert first.call is Call.REFUSED
     assert "install the App again" in first.detail
-    assert (await github.dispatch(PAYLOAD, 60)).call is Call.ACCEPTED
+    assert (await github.dispatch(PAYLOAD, 60, nobody_objects)).call is Call.ACCEPTED
 
 
 async def test_an_account_that_took_over_the_name_is_not_ours(

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from core_console.model import codec
 from core_console.model.codec import DocumentError, canonical_json, spec_digest
 from core_console.model.document import EMPTY, FORMAT, Document
+from core_console.model.event import Event
 from core_console.model.playbook import (
     AgentEventTrigger,
     CapexEventTrigger,
@@ -27,7 +28,7 @@ from core_console.model.playbook import (
     StepKind,
     Trigger,
 )
-from tests.builders import a_document, a_playbook, a_run_at, a_spec
+from tests.builders import a_document, a_playbook, a_run, a_run_at, a_spec
 from tests.replay.documents import FULL
 
 CONDITIONS = (Condition("fail_count", ConditionOp.GT, "0"),)
@@ -229,3 +230,25 @@ def test_a_digest_is_over_the_content_and_nothing_else() -> None:
     same = codec.decode(codec.encode(a_document(a_playbook(spec=GOLDEN)))).playbooks["PB-1"]
     assert spec_digest(same.spec) == spec_digest(GOLDEN) == same.spec_digest
     assert spec_digest(a_spec()) == spec_digest(a_spec())
+
+
+@pytest.mark.parametrize("field", ["playbooks", "running", "finished", "events"])
+def test_an_item_under_the_key_of_another_is_refused(field: str) -> None:
+    playbook = a_playbook()
+    run = a_run(playbook)
+    event = Event("PBE-1", run.started_at, "datagov", "x", "agent:datagov", 1)
+    items = {"playbooks": playbook, "running": run, "finished": run, "events": event}
+    document = replace(EMPTY, **{field: {"another": items[field]}})
+    with pytest.raises(codec.DocumentError, match="under the key of another"):
+        codec.decode(codec.encode(document))
+
+
+def test_a_time_without_a_zone_is_refused() -> None:
+    playbook = a_playbook()
+    data = codec.encode(a_document(playbook))
+    naive = data.replace(
+        b'"created_at":"2026-11-29T12:00:00Z"', b'"created_at":"2026-11-29T12:00:00"'
+    )
+    assert naive != data
+    with pytest.raises(codec.DocumentError):
+        codec.decode(naive)

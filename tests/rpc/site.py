@@ -35,7 +35,7 @@ from core_console.model.audit import AuditRecord
 from core_console.model.codec import encode
 from core_console.model.document import Document
 from core_console.model.run import DispatchPayload
-from core_console.ports import CallOutcome, ReporterVerdict
+from core_console.ports import CallOutcome, Objection, ReporterVerdict
 from core_console.raiser import Raiser
 from core_console.recorder import Recorder
 from core_console.rpc import server
@@ -80,10 +80,14 @@ class Agents:
     async def missing(self) -> tuple[str, ...]:
         return self.lacks
 
-    async def dispatch(self, payload: DispatchPayload, patience_s: float) -> CallOutcome:
+    async def dispatch(
+        self, payload: DispatchPayload, patience_s: float, objection: Objection
+    ) -> CallOutcome:
         raise NotImplementedError
 
-    async def comment(self, repo: str, issue: int, body: str, patience_s: float) -> CallOutcome:
+    async def comment(
+        self, repo: str, issue: int, body: str, patience_s: float, objection: Objection
+    ) -> CallOutcome:
         raise NotImplementedError
 
     async def authorize_reporter(self, authorization: Sequence[str], peer: str) -> ReporterVerdict:

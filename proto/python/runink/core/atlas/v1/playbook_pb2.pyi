@@ -201,9 +201,11 @@ class _CallEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Call.ValueType],
     CALL_NONE: _Call.ValueType  # 1
     """The step makes no call, or is not claimed yet."""
     CALL_PENDING: _Call.ValueType  # 2
-    """Claimed; the answer is not recorded yet."""
+    """Claimed; the answer is not recorded yet. It stays so on a step whose report
+    came first and whose process died before it could record the answer.
+    """
     CALL_ACCEPTED: _Call.ValueType  # 3
-    """GitHub accepted it, or a report proved that it did."""
+    """GitHub accepted it, or a report settled an ambiguous answer."""
     CALL_REFUSED: _Call.ValueType  # 4
     """GitHub refused it, or it was not sent."""
     CALL_UNKNOWN: _Call.ValueType  # 5
@@ -216,9 +218,11 @@ CALL_UNSPECIFIED: Call.ValueType  # 0
 CALL_NONE: Call.ValueType  # 1
 """The step makes no call, or is not claimed yet."""
 CALL_PENDING: Call.ValueType  # 2
-"""Claimed; the answer is not recorded yet."""
+"""Claimed; the answer is not recorded yet. It stays so on a step whose report
+came first and whose process died before it could record the answer.
+"""
 CALL_ACCEPTED: Call.ValueType  # 3
-"""GitHub accepted it, or a report proved that it did."""
+"""GitHub accepted it, or a report settled an ambiguous answer."""
 CALL_REFUSED: Call.ValueType  # 4
 """GitHub refused it, or it was not sent."""
 CALL_UNKNOWN: Call.ValueType  # 5
