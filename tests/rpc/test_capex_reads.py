@@ -1,5 +1,7 @@
 """The reads of CapexService: every figure says where it comes from, and none is invented."""
 
+import base64
+import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -181,6 +183,25 @@ async def test_a_page_token_is_good_for_its_own_filters_only(console: Site) -> N
     assert "no token of this list" in answer.sentence
 
 
+async def test_a_page_token_that_tells_of_no_feeds_is_none(console: Site) -> None:
+    token = json.loads(base64.urlsafe_b64decode(await a_token(console)))
+    del token["b"]
+    forged = base64.urlsafe_b64encode(json.dumps(token).encode()).decode()
+    answer = await refused(console.capex.ListFindings(pb.ListFindingsRequest(page_token=forged)))
+    assert "no token of this list" in answer.sentence
+
+
+async def test_a_page_token_that_points_outside_of_the_list_shows_nothing_of_it(
+    console: Site,
+) -> None:
+    token = json.loads(base64.urlsafe_b64decode(await a_token(console)))
+    for place, shown in ((-3, 2), (10**9, 0)):
+        token["p"][0] = place
+        forged = base64.urlsafe_b64encode(json.dumps(token).encode()).decode()
+        request = pb.ListFindingsRequest(page_size=2, page_token=forged)
+        assert len((await console.capex.ListFindings(request)).findings) == shown
+
+
 async def test_a_finding_is_traced_to_the_rows_that_its_verdict_read(console: Site) -> None:
     await committed(console, plans("IT-1", "IT-1"))
     (first, _) = await all_findings(console, rule_id="CP-002")
@@ -289,6 +310,19 @@ async def test_a_preview_over_a_feed_that_cannot_be_read_says_so(console: Site) 
         "could not look",
         "before",
     ]
+
+
+async def test_a_preview_of_the_file_that_mends_a_feed_shows_what_it_would_be(
+    console: Site,
+) -> None:
+    run = await committed(console)
+    del console.engines.blobs.held[run.summary.feeds[0].digest]
+    console.engines.feeds.evaluator._evaluations.clear()
+    stage = await staged(console, faulty_plan())
+    answer = await console.capex.PreviewIngest(pb.PreviewIngestRequest(stage_ids=[stage]))
+    assert (answer.HasField("before"), answer.after.by_rule["CP-001"]) == (False, 1)
+    assert answer.provenance.source == pb.SOURCE_DEFAULT
+    assert answer.provenance.unmeasured[-1].startswith("before: could not look")
 
 
 async def test_a_formula_is_text_and_what_steers_a_screen_is_shown_as_its_code(
