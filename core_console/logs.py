@@ -13,7 +13,9 @@ import structlog
 
 _CREDENTIAL = re.compile(
     r"gh[pousr]_[A-Za-z0-9._-]+|github_pat_[A-Za-z0-9_]+|xox[abp]-[A-Za-z0-9-]+"
-    r"|AKIA[A-Z0-9]+|-----BEGIN[^-]*-----|eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*"
+    r"|AKIA[A-Z0-9]+|-----BEGIN[^-]*-----"
+    # Looked for once in each run of letters, so that no text costs the square of its length.
+    r"|(?<![A-Za-z0-9_-])(?>[A-Za-z0-9_-]*?eyJ)[A-Za-z0-9_-]++\.[A-Za-z0-9_-]++\.[A-Za-z0-9_-]*"
 )
 
 

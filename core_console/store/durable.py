@@ -8,6 +8,7 @@ import asyncio
 import errno
 import fcntl
 import os
+import stat
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,12 +17,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from core_console.ports import Fault
-from core_console.store.faults import told_as_faults
+from core_console.store.faults import CorruptStore, told_as_faults
 
 _FILE_MODE = 0o600
 _FOLDER_MODE = 0o700
-_SAFELY = os.O_CLOEXEC | os.O_NOFOLLOW
-"""A link that somebody put in a file's place is never followed."""
+_SAFELY = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+"""A link that somebody put in a file's place is never followed, and a pipe is never waited for."""
 
 _POLLS = ((200, 0.000_2), (2_480, 0.002))
 """How often a held lock is asked for and the pause in seconds: about 5 s in all.
@@ -69,12 +70,9 @@ def locked(path: Path) -> Iterator[None]:
     The lock lies on a file of its own because the locked file is replaced: a lock on it would
     be a lock on what is no longer there. The system drops it when its holder dies.
     """
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _SAFELY, _FILE_MODE)
-    try:
+    with opened(path, os.O_RDWR | os.O_CREAT) as descriptor:
         _take(descriptor)
         yield
-    finally:
-        os.close(descriptor)
 
 
 def _take(descriptor: int) -> None:
@@ -111,9 +109,14 @@ def sync_folder(folder: Path) -> None:
 
 @contextmanager
 def opened(path: Path, flags: int) -> Iterator[int]:
-    """Give the descriptor of the file at `path`."""
+    """Give the descriptor of the file at `path`; raise CorruptStore when it is no file.
+
+    Opening a pipe or a device may wait for ever, in a thread that no signal reaches.
+    """
     descriptor = os.open(path, flags | _SAFELY, _FILE_MODE)
     try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise CorruptStore("what lies in the place of a file of the store is no file")
         yield descriptor
     finally:
         os.close(descriptor)

@@ -1,5 +1,8 @@
 """Nobody writes control characters, bidi overrides or credentials, and no answer repeats one."""
 
+import re
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -137,3 +140,20 @@ def test_a_name_is_bounded_in_characters(value: str, expected: list[str]) -> Non
 def test_prose_is_bounded_in_characters_and_may_have_lines() -> None:
     assert screen.characters("d", "a\nb", least=0, most=3, prose=True) == ()
     assert screen.characters("d", "", least=0, most=3, prose=True) == ()
+
+
+@pytest.mark.parametrize(
+    "piece", ["eyJ", "eyJabcde.", "eyJabcde.eyJabcd.", "ey", "a", "gh", "-----BEGI", "xo."]
+)
+def test_a_text_of_a_megabyte_is_screened_quickly(piece: str) -> None:
+    text = piece * (1_000_000 // len(piece))
+    began = time.process_time()
+    screen.flaws("note", text)
+    assert time.process_time() - began < 2
+
+
+@given(st.lists(st.sampled_from(["eyJ", "a", "ey", "J", "bcdef", ".", " ", "-"]), max_size=14))
+def test_a_jwt_is_found_wherever_a_plain_search_finds_it(pieces: list[str]) -> None:
+    text = "".join(pieces)
+    plain = re.search(r"eyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{5,}\.", text)
+    assert descriptions(text) == ([CREDENTIAL] if plain else [])

@@ -1,6 +1,7 @@
 """`serve` as a process: how it stops, when it refuses to start, and what it never leaves behind."""
 
 import json
+import os
 import resource
 import shutil
 import signal
@@ -176,6 +177,24 @@ def test_a_document_that_cannot_be_read_stops_the_start_and_is_left_alone(
     assert "restore a backup" in sentence
     assert str(console.root) not in sentence
     assert console.document_path.read_bytes() == damaged
+
+
+def test_a_pipe_in_the_place_of_the_document_stops_the_start(console: Console) -> None:
+    console.document_path.parent.mkdir(parents=True, exist_ok=True)
+    os.mkfifo(console.document_path)
+    process = console.begin()
+    assert process.wait(20) == 1
+    (sentence,) = console.log.read_text().splitlines()
+    assert "is no file" in sentence
+
+
+def test_a_pipe_in_the_place_of_the_chain_hangs_nothing(console: Console) -> None:
+    console.audit_path.unlink()
+    os.mkfifo(console.audit_path)
+    process = console.start()
+    assert written(console.caller(AUTHOR), approval()).id
+    process.signal(signal.SIGTERM)
+    assert process.wait(20) == 0
 
 
 def test_bad_settings_stop_the_start_with_one_line_each(console: Console) -> None:

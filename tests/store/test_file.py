@@ -7,7 +7,8 @@ import resource
 import stat
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -210,6 +211,30 @@ async def test_a_damaged_file_is_refused_and_left_as_it_is(tmp_path: Path, damag
         await document.swap("", b"new")
     assert path.read_bytes() == damaged
     assert left_in(tmp_path) == {"document", "document.lock"}
+
+
+@pytest.mark.parametrize("name", ["document", "document.lock"])
+async def test_a_pipe_in_the_place_of_a_file_is_refused_and_not_waited_for(
+    tmp_path: Path, name: str
+) -> None:
+    os.mkfifo(tmp_path / name)
+    document = FileDocument(tmp_path / "document")
+    with held_open(tmp_path / name), pytest.raises(CorruptStore, match="is no file"):
+        await document.load()
+    with held_open(tmp_path / name), pytest.raises(CorruptStore, match="is no file"):
+        await document.swap("", b"new")
+    assert stat.S_ISFIFO((tmp_path / name).stat().st_mode)
+    document.close()
+
+
+@contextmanager
+def held_open(path: Path) -> Iterator[None]:
+    """Hold both ends of a pipe, so that nobody who opens it anyhow hangs the tests."""
+    descriptor = os.open(path, os.O_RDWR)
+    try:
+        yield
+    finally:
+        os.close(descriptor)
 
 
 async def test_a_document_that_vanishes_while_the_console_runs_is_never_taken_for_new(
