@@ -16,6 +16,7 @@ SCRIPTS := $(wildcard scripts/*.sh github/scripts/*.sh) .ci/run
 PURE := $(wildcard tests/decide tests/model)
 # How to call `core-console serve` or pytest: make serve ARGS=…, make test ARGS="-k four_eyes"
 ARGS ?=
+SIMULATE = $(if $(SEED),--seed $(SEED),$(if $(HOURS),--hours $(HOURS),--seeds $(or $(SEEDS),2000)))
 
 .PHONY: help
 help: ## list the targets
@@ -44,6 +45,10 @@ test: tools-test .venv/installed ## run all the tests
 .PHONY: test-fast
 test-fast: .venv/installed ## run the tests that are not marked slow
 	$(BIN)/python -m pytest -m "not slow" $(ARGS)
+
+.PHONY: simulate
+simulate: .venv/installed ## play SEEDS=2000 simulated histories, or HOURS=1000000, or one SEED=7
+	$(BIN)/python -m scripts.simulate $(SIMULATE) $(ARGS)
 
 .PHONY: coverage
 coverage: .venv/installed ## prove that the tests take every branch of decide/ and model/
