@@ -6,6 +6,8 @@ New work that does not fit has history trimmed for it, item by item; then it is 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import compress, count
+from operator import is_not
 from typing import TypeVar
 
 from msgspec import Struct
@@ -55,13 +57,15 @@ class Ledger:
     def __init__(self, pieces: Pieces) -> None:
         self._pieces = pieces
         self._reserves: dict[int, tuple[Run, int]] = {}
+        self._summed: tuple[Mapping[str, Run], int] = ({}, 0)
 
     def room(self, document: Document) -> Room:
         """Return the room of a document."""
-        stored_bytes = self._pieces.size(document)
-        kept = {id(run): (run, self._reserve(run)) for run in document.running.values()}
-        self._reserves = kept
-        return Room(stored_bytes, sum(reserve for _, reserve in kept.values()))
+        if document.running is not self._summed[0]:
+            kept = {id(run): (run, self._reserve(run)) for run in document.running.values()}
+            self._reserves = kept
+            self._summed = (document.running, sum(reserve for _, reserve in kept.values()))
+        return Room(self._pieces.size(document), self._summed[1])
 
     def moved(
         self, room: Room, before: Document, after: Document, entries: Sequence[Entry] = ()
@@ -70,7 +74,7 @@ class Ledger:
         size = room.size_bytes + sum(
             self._changed(was, now) for was, now in zip(_items(before), _items(after), strict=True)
         )
-        for kind in ("marks", "taken"):
+        for kind in ("marks", "taken", "deleted"):
             was, now = getattr(before, kind), getattr(after, kind)
             if was is not now:
                 size += (len(now) - len(was)) * MARK_BYTES
@@ -78,21 +82,21 @@ class Ledger:
         return Room(size, room.reserve_bytes + self._reserved(before.running, after.running))
 
     def _changed(self, was: Mapping[str, Struct], now: Mapping[str, Struct]) -> int:
-        if was is now:
-            return 0
-        added = sum(self._item(key, item) for key, item in now.items() if was.get(key) is not item)
-        gone = sum(self._item(key, item) for key, item in was.items() if now.get(key) is not item)
-        return added - gone
+        return sum(
+            (0 if after is None else self._item(key, after))
+            - (0 if before is None else self._item(key, before))
+            for key, before, after in _differences(was, now)
+        )
 
     def _item(self, key: str, item: Struct) -> int:
         return len(key) + len('"":,') + self._size(item)
 
     def _reserved(self, was: Mapping[str, Run], now: Mapping[str, Run]) -> int:
-        if was is now:
-            return 0
-        added = sum(self._reserve(run) for key, run in now.items() if was.get(key) is not run)
-        gone = sum(self._reserve(run) for key, run in was.items() if now.get(key) is not run)
-        return added - gone
+        return sum(
+            (0 if after is None else self._reserve(after))
+            - (0 if before is None else self._reserve(before))
+            for _, before, after in _differences(was, now)
+        )
 
     def _reserve(self, run: Run) -> int:
         known = self._reserves.get(id(run))
@@ -129,6 +133,37 @@ class Ledger:
             if room.needed_bytes <= BUDGET_BYTES:
                 break
         return document, room
+
+
+def _differences(
+    was: Mapping[str, Item], now: Mapping[str, Item]
+) -> list[tuple[str, Item | None, Item | None]]:
+    """Return each key whose item is another object, with the item before and after.
+
+    A command changes one item of hundreds, so only what lies between the common beginning and
+    the common end is looked at by key.
+    """
+    if was is now:
+        return []
+    before, after = list(was.values()), list(now.values())
+    if len(before) == len(after) and not any(map(is_not, before[1:], after)):
+        # History at its bound: the oldest goes, one comes.
+        return [(next(iter(was)), before[0], None), (list(now)[-1], None, after[-1])]
+    shorter = min(len(before), len(after))
+    same = _common(before, after, shorter)
+    same_at_end = min(_common(before[::-1], after[::-1], shorter), shorter - same)
+    gone = list(was)[same : len(was) - same_at_end]
+    come = list(now)[same : len(now) - same_at_end]
+    return [
+        (key, was.get(key), now.get(key))
+        for key in dict.fromkeys((*gone, *come))
+        if was.get(key) is not now.get(key)
+    ]
+
+
+def _common(left: Sequence[Item], right: Sequence[Item], most: int) -> int:
+    """Return how many of the first items are the very same objects."""
+    return next(compress(count(), map(is_not, left, right)), most)
 
 
 def fits(room: Room) -> bool:

@@ -6,12 +6,13 @@ leave a claim without a deed, never a deed without a claim. A final status never
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from itertools import takewhile
 from typing import assert_never
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from core_console.decide import marks
+from core_console.decide import history, marks
 from core_console.decide.context import Context
 from core_console.decide.outcome import (
     Accepted,
@@ -199,16 +200,21 @@ def put(document: Document, moved: Moved, *entries: Entry) -> Accepted:
     run = replace(moved.run, revision=document.revision + 1)
     marked = marks.with_dispatches(document.marks, run, moved.effects)
     document = replace(document, marks=marked)
-    running = {key: value for key, value in document.running.items() if key != run.playbook_id}
+    running = dict(document.running)
     said = (*entries, *moved.entries)
     if run.status not in FINAL:
         running[run.playbook_id] = run
         return Accepted(replace(document, running=running), run, said, moved.effects)
+    running.pop(run.playbook_id, None)
+    finished = _with_finished(document.finished, run)
+    # History goes from its old end, so that this looks at one run and not at two hundred.
+    gone = takewhile(lambda each: each.id not in finished, document.finished.values())
     ended = replace(
         document,
         running=running,
-        finished=_with_finished(document.finished, run),
+        finished=finished,
         playbooks=_counted(document, run),
+        trimmed=history.trimmed(document, gone),
     )
     return Accepted(ended, run, said, moved.effects)
 

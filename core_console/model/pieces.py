@@ -5,7 +5,7 @@ swap changes a few items of hundreds, and only those are encoded again. The resu
 encoding the whole document gives, and the sizes of its items come for nothing.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from functools import cache
 
 import msgspec
@@ -24,6 +24,7 @@ class Pieces:
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Struct, bytes]] = {}
+        self._fields: dict[str, tuple[object, int]] = {}
 
     def of(self, item: Struct) -> bytes:
         """Return the item's bytes."""
@@ -36,41 +37,46 @@ class Pieces:
         return data
 
     def size(self, document: Versioned) -> int:
-        """Return the document's stored size in bytes."""
-        return sum(map(len, self._parts(document, {})))
+        """Return the document's stored size in bytes; a field that did not change is known."""
+        sizes = [
+            len(head) + self._field_size(name, value) for name, head, value in _written(document)
+        ]
+        return sum(sizes) + max(len(sizes) - 1, 0) + len("{}")
 
     def document(self, document: Versioned) -> bytes:
         """Return the document's bytes, and forget the items that it no longer has."""
         kept: dict[int, tuple[Struct, bytes]] = {}
         # One list and one join: joining field by field would copy the document five times.
-        data = b"".join(self._parts(document, kept))
-        self._known = kept
-        return data
-
-    def _parts(self, document: Versioned, kept: dict[int, tuple[Struct, bytes]]) -> list[bytes]:
         parts: list[bytes] = []
         opening = b"{"
-        for name, head, default in _plan(type(document)):
-            value = getattr(document, name)
-            if value == default:
-                continue
+        for name, head, value in _written(document):
             parts += (opening, head)
             opening = b","
-            if _holds_items(value):
-                self._write(value, parts, kept)
-            else:
-                parts.append(_encoder.encode(value))
+            begin = len(parts)
+            self._write(value, parts, kept)
+            self._fields[name] = (value, sum(map(len, parts[begin:])))
         parts.append(b"}")
-        return parts
+        self._known = kept
+        return b"".join(parts)
+
+    def _field_size(self, name: str, value: object) -> int:
+        known = self._fields.get(name)
+        if known is not None and known[0] is value:
+            return known[1]
+        parts: list[bytes] = []
+        self._write(value, parts, {})
+        size = sum(map(len, parts))
+        self._fields[name] = (value, size)
+        return size
 
     def _write(
-        self,
-        items: Mapping[str, Struct],
-        parts: list[bytes],
-        kept: dict[int, tuple[Struct, bytes]],
+        self, value: object, parts: list[bytes], kept: dict[int, tuple[Struct, bytes]]
     ) -> None:
+        if not isinstance(value, dict) or not isinstance(next(iter(value.values()), None), Struct):
+            parts.append(_encoder.encode(value))
+            return
         opening = b"{"
-        for key, item in items.items():
+        for key, item in value.items():
             data = self.of(item)
             kept[id(item)] = (item, data)
             parts += (opening, _encoder.encode(key), b":", data)
@@ -78,8 +84,12 @@ class Pieces:
         parts.append(b"}")
 
 
-def _holds_items(value: object) -> bool:
-    return isinstance(value, dict) and isinstance(next(iter(value.values()), None), Struct)
+def _written(document: Versioned) -> Iterator[tuple[str, bytes, object]]:
+    """Yield the fields that are written, each with its encoded name."""
+    for name, head, default in _plan(type(document)):
+        value = getattr(document, name)
+        if value != default:
+            yield name, head, value
 
 
 @cache

@@ -80,8 +80,8 @@ EVERY_COMMAND: list[tuple[Document, Command, str, str]] = [
     (
         running("detect"),
         ReportStep("datagov", "PBR-1", "detect", "failure", "", RUN_URL),
-        "system:engine",
-        "playbooks.run.dispatch",
+        "agent:datagov",
+        "playbooks.run.report",
     ),
     (ACTIVE, RaiseEvent(agent="risk", event="found"), "agent:risk", "events.raise"),
     (
@@ -129,4 +129,4 @@ def test_an_agents_report_is_recorded_under_its_own_name() -> None:
     report = ReportStep("datagov", "PBR-1", "detect", "success", "", RUN_URL)
     assert report.actor == "agent:datagov"
     entries = accepted(running("detect"), report).entries
-    assert [entry.actor for entry in entries] == ["system:engine", "agent:datagov"]
+    assert [entry.actor for entry in entries] == ["agent:datagov"]
