@@ -1,7 +1,7 @@
 """The command line's connection to a console.
 
-Owns the address, the transport's safety, the deadline and what a failed call is called. Never
-sends a token in clear beyond this machine, and never prints one.
+Owns the address, the transport's safety and the deadline. Never sends a token in clear beyond this
+machine, and never prints one.
 """
 
 import functools
@@ -9,21 +9,20 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import Concatenate, ParamSpec, Self, TypeVar
+from typing import Concatenate, Generic, ParamSpec, Self, TypeVar
 
 import click
 import grpc
 from google.protobuf.message import Message
-from google.rpc.error_details_pb2 import BadRequest  # type: ignore[import-untyped]  # it ships none
-from grpc_status import rpc_status
-from msgspec import Struct
 from runink.core.atlas.v1.audit_pb2_grpc import AuditServiceStub
+from runink.core.atlas.v1.capex_pb2_grpc import CapexServiceStub
 from runink.core.atlas.v1.governance_pb2_grpc import GovernanceServiceStub
 from runink.core.atlas.v1.playbook_pb2_grpc import PlaybookServiceStub
 
-from core_console.addresses import Address, split_address
+from core_console.addresses import split_address
 from core_console.cli.failure import Exit, Failed
 from core_console.cli.output import Form, Page
+from core_console.cli.refusal import Locate, Target, told
 
 DEFAULT_URL = "127.0.0.1:7443"
 
@@ -33,18 +32,12 @@ _CALL_TIMEOUT_S = 30.0
 _MESSAGE_BYTES_MAX = 16 * 1024 * 1024
 """The largest page, 200 runs of 10 steps with full notes, is under 10 MiB."""
 
-_UNREACHABLE = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED})
+_UPLOAD_TIMEOUT_S = 120.0
+"""Eight MiB over a slow line, and then the parse."""
 
 P = ParamSpec("P")
 Request = TypeVar("Request", bound=Message)
 Response = TypeVar("Response", bound=Message)
-
-
-class Target(Struct, frozen=True, gc=False):
-    """Where to connect, and whether by TLS."""
-
-    address: Address
-    is_secure: bool
 
 
 def target_of(url: str, *, has_ca: bool) -> Target:
@@ -72,13 +65,13 @@ class Connection:
 
     def __init__(self, url: str, token: str = "", ca: Path | None = None) -> None:
         """Open the channel; nothing is sent yet."""
-        target = target_of(url, has_ca=ca is not None)
+        self.target = target_of(url, has_ca=ca is not None)
         self._metadata = _metadata(token)
-        self._channel = _channel(target, ca)
-        self.address = str(target.address)
+        self._channel = _channel(self.target, ca)
         self.playbooks = PlaybookServiceStub(self._channel)
         self.governance = GovernanceServiceStub(self._channel)
         self.audit = AuditServiceStub(self._channel)
+        self.capex = CapexServiceStub(self._channel)
 
     def __enter__(self) -> Self:
         """Return the connection itself."""
@@ -94,24 +87,47 @@ class Connection:
         self._channel.close()
 
     def call(
-        self, method: "grpc.UnaryUnaryMultiCallable[Request, Response]", request: Request
+        self,
+        method: "grpc.UnaryUnaryMultiCallable[Request, Response]",
+        request: Request,
+        locate: Locate | None = None,
     ) -> Response:
-        """Return the answer to one call; raise Failed when there is none."""
+        """Return the answer to one call; raise Failed when there is none.
+
+        `locate` finds a refused field in the file that was sent.
+        """
         try:
             return method(request, timeout=_CALL_TIMEOUT_S, metadata=self._metadata)
         except grpc.RpcError as error:
-            raise self._failure(error) from None
+            raise told(error, self.target, locate) from None
 
-    def _failure(self, error: grpc.RpcError) -> Failed:
-        if not isinstance(error, grpc.Call):
-            return Failed(Exit.UNREACHABLE, f"the call to {self.address} failed")
-        code, details = error.code(), error.details() or "no reason was given"
-        if code in _UNREACHABLE:
-            return Failed(
-                Exit.UNREACHABLE,
-                f"the console at {self.address} gave no answer ({code.name}): {details}",
-            )
-        return Failed(Exit.REFUSED, f"{code.name}: {details}", _violations(error))
+    def upload(
+        self, method: "grpc.UnaryUnaryMultiCallable[Request, Response]", request: Request
+    ) -> "Upload[Response]":
+        """Begin a call that carries a file; it goes on while the caller does something else."""
+        return Upload(
+            method.future(request, timeout=_UPLOAD_TIMEOUT_S, metadata=self._metadata), self.target
+        )
+
+
+class Upload(Generic[Response]):
+    """A call under way."""
+
+    def __init__(self, call: "grpc.Future[Response]", target: Target) -> None:
+        self._call = call
+        self._target = target
+
+    @property
+    def is_done(self) -> bool:
+        """Say whether it has been answered or has failed."""
+        return self._call.done()
+
+    def answer(self) -> Response:
+        """Wait for the answer and return it; raise Failed when there is none."""
+        try:
+            return self._call.result()
+        except grpc.RpcError as error:
+            raise told(error, self._target) from None
 
 
 def _metadata(token: str) -> tuple[tuple[str, str], ...]:
@@ -138,20 +154,6 @@ def _channel(target: Target, ca: Path | None) -> grpc.Channel:
     return grpc.secure_channel(str(target.address), credentials, options=options)
 
 
-def _violations(call: grpc.Call) -> list[str]:
-    """Return one line for each field that was refused."""
-    try:
-        status = rpc_status.from_call(call)
-    except ValueError:
-        return []
-    lines = []
-    for detail in status.details if status is not None else ():
-        bad = BadRequest()
-        if detail.Is(BadRequest.DESCRIPTOR) and detail.Unpack(bad):
-            lines += [f"{found.field}: {found.description}" for found in bad.field_violations]
-    return lines
-
-
 def connected(command: Callable[Concatenate[Connection, Page, P], None]) -> Callable[P, None]:
     """Give a command its connection and its page, and the options that say which."""
 
@@ -161,7 +163,8 @@ def connected(command: Callable[Concatenate[Connection, Page, P], None]) -> Call
         default=DEFAULT_URL,
         show_default=True,
         show_envvar=True,
-        help="The console's gRPC address, host:port; https://host:port is TLS.",
+        metavar="HOST:PORT",
+        help="The console's gRPC address; https://host:port is TLS.",
     )
     @click.option(
         "--ca",

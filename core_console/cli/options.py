@@ -1,45 +1,40 @@
-"""Options that several commands take, and how their texts become values.
+"""Options that several commands take.
 
-Owns the spelling of durations, times and pages on the command line.
+Owns the spelling of pages, filters and revisions on the command line. What can be known to be
+wrong is refused here, before anything is sent.
 """
 
-import re
 from collections.abc import Callable
-from datetime import timedelta
 from typing import Any, TypeVar
 
 import click
-from google.protobuf.timestamp_pb2 import Timestamp
+
+from core_console.cli.times import moment
+from core_console.model.playbook import AGENTS
 
 C = TypeVar("C", bound=Callable[..., Any])
 
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
-_DURATION = re.compile(r"([1-9][0-9]{0,6})([smhd])")
-
-
-def duration(text: str) -> timedelta:
-    """Return a whole number with its unit, such as 90s, 30m, 12h or 7d; fail as a usage fault."""
-    found = _DURATION.fullmatch(text)
-    if found is None:
-        raise click.BadParameter("write a whole number and its unit, such as 30m, 12h or 7d")
-    return timedelta(**{_UNITS[found[2]]: int(found[1])})
-
-
-def time(text: str) -> Timestamp:
-    """Return a time given as RFC 3339; fail as a usage fault."""
-    instant = Timestamp()
-    try:
-        instant.FromJsonString(text)
-    except ValueError:
-        raise click.BadParameter("write a time such as 2026-11-30T12:00:00Z") from None
-    return instant
+PAGE_SIZE_MAX = 200
 
 
 def paged(command: C) -> C:
     """Give a list command its page."""
-    size = click.option("--page-size", default=0, metavar="N", help="1 to 200; 0 is 50.")
+    size = click.option(
+        "--page-size",
+        type=click.IntRange(0, PAGE_SIZE_MAX),
+        default=0,
+        metavar="N",
+        help="1 to 200; 0 is 50.",
+    )
     token = click.option("--page-token", default="", metavar="T", help="Where the last one ended.")
     return size(token(command))
+
+
+def choice_option(flag: str, names: list[str], *, what: str) -> Callable[[C], C]:
+    """Return an option that takes one of the names, in any case, and "" when it is not given."""
+    return click.option(
+        flag, type=click.Choice(names, case_sensitive=False), default=None, help=what
+    )
 
 
 def status_option(names: list[str]) -> Callable[[C], C]:
@@ -53,6 +48,21 @@ def status_option(names: list[str]) -> Callable[[C], C]:
     )
 
 
+def agent_option(command: C) -> C:
+    """Narrow a list to one of the six agents."""
+    return choice_option("--agent", list(AGENTS), what="Only this agent's.")(command)
+
+
+def since_option(command: C) -> C:
+    """Narrow a list to what happened at or after a time."""
+    return click.option(
+        "--since",
+        type=moment,
+        metavar="TIME",
+        help="At or after: 2026-11-30T12:00:00Z, 2026-11-30 (UTC), or 1h or 7d ago.",
+    )(command)
+
+
 def revision_option(command: C) -> C:
     """Require the revision that was read."""
     return click.option(
@@ -61,4 +71,15 @@ def revision_option(command: C) -> C:
         required=True,
         metavar="N",
         help="The revision that you read; a newer one refuses the command.",
+    )(command)
+
+
+def file_option(command: C) -> C:
+    """Require the playbook's file."""
+    return click.option(
+        "-f",
+        "--file",
+        required=True,
+        metavar="FILE",
+        help="The playbook as YAML or JSON; - reads standard input.",
     )(command)

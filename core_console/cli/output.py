@@ -1,11 +1,14 @@
-"""What a command prints: a table for people, canonical proto3 JSON for machines.
+"""What a command prints: a text for people, canonical proto3 JSON for machines.
 
-Owns the form of every value on the screen. Whatever came from a server is cleaned first, so that
-nobody's text can drive the reader's terminal.
+Owns the two forms of an answer and what goes where: the answer on standard output, advice on what
+to do next on standard error and only for people, so that no script ever reads it. Whatever came
+from a server is cleaned first, so that nobody's text can drive the reader's terminal.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+import shutil
+import sys
+from collections.abc import Callable
 from enum import StrEnum
 from typing import TypeVar
 
@@ -13,15 +16,15 @@ import click
 from google.protobuf.descriptor import EnumDescriptor
 from google.protobuf.json_format import MessageToJson
 from google.protobuf.message import Message
-from google.protobuf.timestamp_pb2 import Timestamp
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from core_console.cli.failure import printable
 
-_PIPE_COLUMNS = 100_000
+PIPE_COLUMNS = 100_000
 """Into a pipe nothing is folded: a line is a record for the next program."""
+
+_COLUMNS_MIN = 40
+"""A terminal that says less than this is not read by anybody."""
 
 Response = TypeVar("Response", bound=Message)
 
@@ -33,11 +36,23 @@ class Form(StrEnum):
     JSON = "json"
 
 
+def screen_columns() -> int | None:
+    """Return how wide the reader's terminal is, None when standard output is no terminal."""
+    if not sys.stdout.isatty():
+        return None
+    return max(_COLUMNS_MIN, shutil.get_terminal_size().columns)
+
+
+def is_asked_by_a_person() -> bool:
+    """Say whether somebody sits at the other end who can answer a question."""
+    return sys.stdin.isatty()
+
+
 def terminal(*, to_errors: bool = False) -> Console:
     """Return the screen as it is now; it never reads markup in a text."""
     console = Console(stderr=to_errors, markup=False, emoji=False, highlight=False)
     if not console.is_terminal:
-        console.width = _PIPE_COLUMNS
+        console.width = PIPE_COLUMNS
     return console
 
 
@@ -54,35 +69,10 @@ class Page:
         else:
             show(response)
 
-
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print rows under their columns."""
-    grid = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        grid.add_column(Text(column), overflow="fold")
-    for row in rows:
-        grid.add_row(*(Text(printable(cell)) for cell in row))
-    _print(grid)
-
-
-def facts(pairs: Iterable[tuple[str, str]]) -> None:
-    """Print names with their values, leaving out what is empty."""
-    grid = Table(box=None, pad_edge=False, show_header=False)
-    grid.add_column(overflow="fold", style="bold")
-    grid.add_column(overflow="fold")
-    for name, value in pairs:
-        if value:
-            grid.add_row(Text(name), Text(printable(value)))
-    _print(grid)
-
-
-def _print(grid: Table) -> None:
-    """Print a grid without the blanks that fill its last column."""
-    console = terminal()
-    with console.capture() as captured:
-        console.print(grid)
-    for line in captured.get().splitlines():
-        click.echo(line.rstrip())
+    def hint(self, advice: str) -> None:
+        """Tell people what to do next; machines are told nothing."""
+        if self.form is Form.TABLE:
+            click.echo(printable(advice), err=True)
 
 
 def say(sentence: str) -> None:
@@ -94,16 +84,6 @@ def more(next_page_token: str) -> None:
     """Say how to go on when a list goes on."""
     if next_page_token:
         say(f"there is more: --page-token {next_page_token}")
-
-
-def instant(timestamp: Timestamp) -> str:
-    """Return a time in UTC to the second, "" when it is not set."""
-    if not timestamp.seconds and not timestamp.nanos:
-        return ""
-    try:
-        return timestamp.ToDatetime().strftime("%Y-%m-%d %H:%M:%S UTC")
-    except (ValueError, OverflowError):
-        return "no time of this calendar"
 
 
 def enum_prefix(enum: EnumDescriptor) -> str:
@@ -118,3 +98,8 @@ def short_name(enum: EnumDescriptor, number: int) -> str:
         return str(number)
     name = value.name.removeprefix(enum_prefix(enum))
     return "" if name == "UNSPECIFIED" else name
+
+
+def short_names(enum: EnumDescriptor) -> list[str]:
+    """Return the names that a person may give for the values of an enum."""
+    return [short_name(enum, value.number) for value in enum.values if value.number]

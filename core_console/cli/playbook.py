@@ -1,34 +1,30 @@
 """`core-console playbook …`: write playbooks and move them through their life.
 
-Owns these commands and how a playbook looks on the screen.
+Owns these commands; how a playbook looks on the screen is `playbook_view`'s.
 """
 
-from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import click
 from runink.core.atlas.v1 import playbook_pb2 as pb
-from runink.core.atlas.v1.common_pb2 import Figure
 
 from core_console.cli.client import Connection, connected
-from core_console.cli.options import paged, revision_option, status_option
-from core_console.cli.output import Page, enum_prefix, facts, instant, more, say, short_name, table
-from core_console.cli.specfile import read_playbook
+from core_console.cli.help import Group
+from core_console.cli.options import file_option, paged, revision_option, status_option
+from core_console.cli.output import Page, enum_prefix, is_asked_by_a_person, say, short_names
+from core_console.cli.playbook_view import STATUS, show_list, show_playbook, standing
+from core_console.cli.specfile import read_spec
 
-STATUS = pb.PlaybookStatus.DESCRIPTOR
-_STATUSES = ["DRAFT", "ACTIVE", "PAUSED"]
-
-file_option = click.option(
-    "-f",
-    "--file",
-    required=True,
-    metavar="FILE",
-    help="The playbook as YAML or JSON; - reads standard input.",
-)
+_STATUSES = short_names(STATUS)
+_EXAMPLE = Path(__file__).with_name("example.yaml")
 
 
-@click.group()
+@click.group(cls=Group)
 def playbook() -> None:
-    """Write, activate, pause and delete playbooks."""
+    """Write, activate, pause and delete playbooks.
+
+    Example: core-console playbook list
+    """
 
 
 @playbook.command("list")
@@ -51,14 +47,14 @@ def list_playbooks(
         page_size=page_size,
         page_token=page_token,
     )
-    page.answer(connection.call(connection.playbooks.ListPlaybooks, request), _show_list)
+    page.answer(connection.call(connection.playbooks.ListPlaybooks, request), show_list)
 
 
 @playbook.command("get")
 @click.argument("playbook_id", metavar="ID")
 @connected
 def get_playbook(connection: Connection, page: Page, playbook_id: str) -> None:
-    """Show one playbook, with who may activate it and who is barred.
+    """Show one playbook whole, with who may activate it and who is barred.
 
     Example: core-console playbook get PB-4k2m… -o json
     """
@@ -66,6 +62,15 @@ def get_playbook(connection: Connection, page: Page, playbook_id: str) -> None:
         connection.playbooks.GetPlaybook, pb.GetPlaybookRequest(id=playbook_id)
     )
     page.answer(response, lambda found: show_playbook(found.playbook))
+
+
+@playbook.command("example")
+def example() -> None:
+    """Print a playbook file with every field and its comment, to begin with.
+
+    Example: core-console playbook example > quality.yaml
+    """
+    click.echo(_EXAMPLE.read_text(encoding="utf-8"), nl=False)
 
 
 @playbook.command("create")
@@ -76,9 +81,39 @@ def create_playbook(connection: Connection, page: Page, file: str) -> None:
 
     Example: core-console playbook create -f quality.yaml
     """
-    request = pb.CreatePlaybookRequest(playbook=read_playbook(file))
-    response = connection.call(connection.playbooks.CreatePlaybook, request)
+    spec = read_spec(file)
+    request = pb.CreatePlaybookRequest(playbook=spec.playbook)
+    response = connection.call(connection.playbooks.CreatePlaybook, request, spec.locate)
     page.answer(response, lambda found: _say(found.playbook))
+    _say_activate(page, response.playbook)
+
+
+@playbook.command("draft")
+@click.option("--repo", required=True, metavar="R", help="The repository whose issue is told.")
+@click.option("--issue", type=click.IntRange(min=1), required=True, metavar="N", help="The issue.")
+@click.option(
+    "--max-rules", type=click.IntRange(1, 10), metavar="N", help="How many rules; default 3."
+)
+@click.option("--approver", default="", metavar="E", help="Who decides; default any Atlas admin.")
+@connected
+def draft_playbook(
+    connection: Connection,
+    page: Page,
+    repo: str,
+    issue: int,
+    max_rules: int | None,
+    approver: str,
+) -> None:
+    """Write a DRAFT from the rules with the most CapEx findings.
+
+    Example: core-console playbook draft --repo governance --issue 7
+    """
+    request = pb.DraftFromFindingsRequest(
+        repo=repo, issue=issue, max_rules=max_rules, approver=approver
+    )
+    response = connection.call(connection.playbooks.DraftFromFindings, request)
+    page.answer(response, lambda found: _say(found.playbook))
+    _say_activate(page, response.playbook)
 
 
 @playbook.command("update")
@@ -93,21 +128,27 @@ def update_playbook(
 
     Example: core-console playbook update PB-4k2m… --revision 3 -f quality.yaml
     """
-    request = pb.UpdatePlaybookRequest(
-        id=playbook_id, revision=revision, playbook=read_playbook(file)
-    )
-    response = connection.call(connection.playbooks.UpdatePlaybook, request)
+    spec = read_spec(file)
+    request = pb.UpdatePlaybookRequest(id=playbook_id, revision=revision, playbook=spec.playbook)
+    response = connection.call(connection.playbooks.UpdatePlaybook, request, spec.locate)
+    if response.playbook.revision == revision:
+        page.answer(response, lambda found: say(f"unchanged: {standing(found.playbook)}"))
+        return
     page.answer(response, lambda found: _say(found.playbook))
+    _say_activate(page, response.playbook)
 
 
 @playbook.command("delete")
 @click.argument("playbook_id", metavar="ID")
+@click.option("--yes", is_flag=True, help="Do not ask first.")
 @connected
-def delete_playbook(connection: Connection, page: Page, playbook_id: str) -> None:
-    """Delete a playbook that has no run in flight.
+def delete_playbook(connection: Connection, page: Page, playbook_id: str, *, yes: bool) -> None:
+    """Delete a playbook that has no run in flight; on a terminal it asks first.
 
-    Example: core-console playbook delete PB-4k2m…
+    Example: core-console playbook delete PB-4k2m… --yes
     """
+    if not yes and is_asked_by_a_person():
+        click.confirm(f"delete {playbook_id} for good?", abort=True, err=True)
     response = connection.call(
         connection.playbooks.DeletePlaybook, pb.DeletePlaybookRequest(id=playbook_id)
     )
@@ -125,7 +166,8 @@ def activate_playbook(connection: Connection, page: Page, playbook_id: str, revi
     """
     request = pb.ActivatePlaybookRequest(id=playbook_id, revision=revision)
     response = connection.call(connection.playbooks.ActivatePlaybook, request)
-    page.answer(response, lambda found: _say(found.playbook))
+    page.answer(response, lambda found: _say_activated(found.playbook))
+    page.hint(f"start it now: core-console run now {response.playbook.id}")
 
 
 @playbook.command("pause")
@@ -157,119 +199,14 @@ def resume_playbook(connection: Connection, page: Page, playbook_id: str) -> Non
 
 
 def _say(found: pb.Playbook) -> None:
-    status = short_name(STATUS, found.status)
-    say(f"{found.id} {found.name!r} is {status} at revision {found.revision}")
+    say(f"{standing(found)} at revision {found.revision}")
 
 
-def _show_list(response: pb.ListPlaybooksResponse) -> None:
-    table(
-        ("ID", "NAME", "STATUS", "REV", "STEPS", "TRIGGERS", "RUNS", "SUCCESS", "UPDATED", "BY"),
-        (
-            (
-                found.id,
-                found.name,
-                short_name(STATUS, found.status),
-                str(found.revision),
-                str(len(found.steps)),
-                str(len(found.triggers)),
-                str(found.runs_finished),
-                figure(found.success_rate),
-                instant(found.updated_at),
-                found.updated_by,
-            )
-            for found in response.playbooks
-        ),
-    )
-    more(response.next_page_token)
+def _say_activated(found: pb.Playbook) -> None:
+    now = f"(the playbook is now at revision {found.revision})"
+    say(f"{standing(found)}: revision {found.activated_revision} as reviewed {now}")
 
 
-def figure(found: Figure) -> str:
-    """Return a rate as a percentage, or why there is none."""
-    return f"{found.value:.0%}" if found.HasField("value") else found.absent_reason
-
-
-def show_playbook(found: pb.Playbook) -> None:
-    """Print one playbook whole."""
-    facts(_facts(found))
-    say("")
-    table(
-        ("STEP", "KIND", "ACTION", "TITLE"),
-        (
-            (step.id, short_name(pb.StepKind.DESCRIPTOR, step.kind), action(step), step.title)
-            for step in found.steps
-        ),
-    )
-    if found.triggers:
-        say("")
-        table(
-            ("TRIGGER", "FIRES", "COOLDOWN"),
-            (
-                (
-                    trigger.id,
-                    _source(trigger),
-                    f"{trigger.cooldown_minutes} min" if trigger.cooldown_minutes else "",
-                )
-                for trigger in found.triggers
-            ),
-        )
-
-
-def _facts(found: pb.Playbook) -> Iterator[tuple[str, str]]:
-    yield "id", found.id
-    yield "name", found.name
-    yield "description", found.description
-    yield "status", short_name(STATUS, found.status)
-    yield "revision", str(found.revision)
-    yield "digest", found.spec_digest
-    yield "created", f"{instant(found.created_at)} by {found.created_by}"
-    yield "updated", f"{instant(found.updated_at)} by {found.updated_by}"
-    if found.activated_by:
-        when = f"{instant(found.activated_at)}, revision {found.activated_revision}"
-        yield "activated", f"{when}, by {found.activated_by}"
-    yield "runs", f"{found.runs_succeeded} of {found.runs_finished} succeeded"
-    yield "success rate", figure(found.success_rate)
-    yield "next slots", ", ".join(instant(slot) for slot in found.next_slots)
-    yield "to activate", found.four_eyes.needed
-    yield "may activate", ", ".join(found.four_eyes.eligible)
-    for barred in found.four_eyes.barred:
-        yield "barred", f"{barred.operator}: {barred.reason}"
-
-
-def action(step: pb.Step) -> str:
-    """Return what a step does, in a few words."""
-    match step.WhichOneof("action"):
-        case "dispatch_agent":
-            inner = step.dispatch_agent
-            return f"dispatch {inner.agent}, {inner.timeout_minutes} min"
-        case "capex_scan":
-            return "scan and compare" if step.capex_scan.compare_to_first_scan else "scan"
-        case "require_approval":
-            approval = step.require_approval
-            return f"approval by {approval.approver or 'any admin'}, {approval.timeout_hours} h"
-        case "notify":
-            return f"comment on {step.notify.repo}#{step.notify.issue}"
-        case None:
-            return ""
-
-
-def _source(trigger: pb.Trigger) -> str:
-    match trigger.WhichOneof("kind"):
-        case "manual":
-            return "by hand"
-        case "schedule":
-            return f"at {trigger.schedule.cron} UTC"
-        case "agent_event":
-            event = trigger.agent_event
-            return f"on {event.agent} {event.event}{_conditions(event.conditions)}"
-        case "capex_event":
-            return f"on a CapEx ingest{_conditions(trigger.capex_event.conditions)}"
-        case None:
-            return ""
-
-
-def _conditions(conditions: Iterable[pb.Condition]) -> str:
-    texts = [
-        f"{found.attribute} {short_name(pb.ConditionOp.DESCRIPTOR, found.op)} {found.value}"
-        for found in conditions
-    ]
-    return f" where {' and '.join(texts)}" if texts else ""
+def _say_activate(page: Page, found: pb.Playbook) -> None:
+    activate = f"core-console playbook activate {found.id} --revision {found.revision}"
+    page.hint(f"another operator: {activate}")

@@ -3,6 +3,7 @@
 Owns these commands, and the exit code of a verification: 0 only when the chain is intact.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -11,15 +12,41 @@ from runink.core.atlas.v1 import audit_pb2, governance_pb2
 from runink.core.atlas.v1 import playbook_pb2 as pb
 
 from core_console.cli.client import Connection, connected
-from core_console.cli.failure import Exit, Failed
-from core_console.cli.options import paged, time
-from core_console.cli.output import Page, enum_prefix, instant, more, say, short_name, table
-from core_console.governance.verify import verify
+from core_console.cli.help import Group
+from core_console.cli.options import agent_option, choice_option, paged, since_option
+from core_console.cli.output import Page, enum_prefix, more, say, short_name, short_names
+from core_console.cli.tables import Column, name, prose, table
+from core_console.cli.times import moment
+from core_console.cli.verification import verify_file, verify_here
 
 OUTCOME = audit_pb2.AuditOutcome.DESCRIPTOR
 
-since_option = click.option(
-    "--since", type=time, help="At or after this time, such as 2026-11-30T12:00:00Z."
+_EVENTS = (
+    Column("ID", rank=1),
+    Column("AT"),
+    Column("AGENT"),
+    name("EVENT"),
+    name("SUBJECT", rank=2),
+    prose("WHAT CAME OF IT"),
+)
+_DECISIONS = (
+    Column("SEQ"),
+    Column("AT"),
+    name("ACTOR", rank=2),
+    Column("DECISION"),
+    Column("OUTCOME", rank=1),
+    Column("PLAYBOOK", rank=4),
+    Column("RUN", rank=4),
+    prose("WHAT HAPPENED"),
+)
+_RECORDS = (
+    Column("SEQ"),
+    Column("AT"),
+    name("ACTOR"),
+    name("ACTION", rank=1),
+    Column("TARGET", rank=2),
+    Column("OUTCOME"),
+    prose("DETAIL"),
 )
 
 
@@ -36,20 +63,21 @@ def agents(connection: Connection, page: Page) -> None:
 
 def _show_agents(response: pb.ListDispatchableAgentsResponse) -> None:
     can = "yes" if response.can_dispatch else "no"
-    table(("AGENT", "CAN DISPATCH"), ((agent, can) for agent in response.agents))
+    columns = (Column("AGENT"), Column("CAN DISPATCH"))
+    table(columns, ((agent, can) for agent in response.agents), empty="no agents")
     for reason in response.reasons:
         say(f"why not: {reason}")
 
 
 @click.command()
-@click.option("--agent", default="", metavar="NAME", help="Only this agent's.")
+@agent_option
 @click.option("--playbook", "playbook_id", default="", metavar="ID", help="Only about this one.")
 @paged
 @connected
 def events(
     connection: Connection,
     page: Page,
-    agent: str,
+    agent: str | None,
     playbook_id: str,
     page_size: int,
     page_token: str,
@@ -59,28 +87,41 @@ def events(
     Example: core-console events --agent datagov
     """
     request = pb.ListEventsRequest(
-        agent=agent, playbook_id=playbook_id, page_size=page_size, page_token=page_token
+        agent=agent or "", playbook_id=playbook_id, page_size=page_size, page_token=page_token
     )
     page.answer(connection.call(connection.playbooks.ListEvents, request), _show_events)
 
 
 def _show_events(response: pb.ListEventsResponse) -> None:
     table(
-        ("ID", "AT", "AGENT", "EVENT", "SUBJECT", "STARTED", "SKIPPED"),
+        _EVENTS,
         (
             (
                 event.id,
-                instant(event.at),
+                event.at,
                 event.agent,
                 event.event,
                 event.subject,
-                ", ".join(started.run_id for started in event.started),
-                "; ".join(f"{skip.playbook_id}: {skip.reason}" for skip in event.skipped),
+                "; ".join(_outcome(event)) or "no playbook waits for it",
             )
             for event in response.events
         ),
+        empty="no events",
     )
     more(response.next_page_token)
+
+
+def _outcome(event: pb.Event) -> Iterator[str]:
+    """Yield what the event started and skipped, and why; a skip that came often is counted."""
+    for started in event.started:
+        yield f"started {started.run_id} of {_trigger(started.playbook_id, started.trigger_id)}"
+    times = f" ({event.count} times)" if event.count > 1 else ""
+    for skip in event.skipped:
+        yield f"skipped {_trigger(skip.playbook_id, skip.trigger_id)}: {skip.reason}{times}"
+
+
+def _trigger(playbook_id: str, trigger_id: str) -> str:
+    return f"{playbook_id} {trigger_id}".strip()
 
 
 @click.command()
@@ -100,7 +141,7 @@ def decisions(
 ) -> None:
     """List who decided what, newest first.
 
-    Example: core-console decisions --actor second@example.com
+    Example: core-console decisions --actor second@example.com --since 7d
     """
     request = governance_pb2.ListDecisionsRequest(
         subject=subject, actor=actor, since=since, page_size=page_size, page_token=page_token
@@ -110,11 +151,11 @@ def decisions(
 
 def _show_decisions(response: governance_pb2.ListDecisionsResponse) -> None:
     table(
-        ("SEQ", "AT", "ACTOR", "DECISION", "OUTCOME", "PLAYBOOK", "RUN", "WHAT HAPPENED"),
+        _DECISIONS,
         (
             (
-                str(found.audit_seq),
-                instant(found.at),
+                found.audit_seq,
+                found.at,
                 found.actor,
                 found.decision,
                 short_name(OUTCOME, found.outcome),
@@ -124,26 +165,26 @@ def _show_decisions(response: governance_pb2.ListDecisionsResponse) -> None:
             )
             for found in response.decisions
         ),
+        empty="no decisions",
     )
     more(response.next_page_token)
 
 
-@click.group()
+@click.group(cls=Group)
 def audit() -> None:
-    """Read and verify the audit chain."""
+    """Read and verify the audit chain.
+
+    Example: core-console audit verify --file audit.log
+    """
 
 
 @audit.command("list")
 @click.option("--actor", default="", metavar="WHO", help="Only this actor's.")
 @click.option("--action", default="", metavar="NAME", help="Such as atlas.playbooks.activate.")
-@click.option(
-    "--outcome",
-    type=click.Choice(["SUCCESS", "DENIED", "FAILURE"], case_sensitive=False),
-    help="Only this outcome.",
-)
+@choice_option("--outcome", short_names(OUTCOME), what="Only this outcome.")
 @click.option("--subject", default="", metavar="KIND", help="Only this kind, such as playbook.")
 @since_option
-@click.option("--before", type=time, help="Before this time.")
+@click.option("--before", type=moment, metavar="TIME", help="Before this time.")
 @paged
 @connected
 def list_records(
@@ -155,11 +196,11 @@ def list_records(
 ) -> None:
     """List records, newest first (session admins only).
 
-    Example: core-console audit list --outcome DENIED --since 2026-11-30T00:00:00Z
+    Example: core-console audit list --outcome DENIED --since 2026-11-30
     """
-    name = enum_prefix(OUTCOME) + (outcome or "UNSPECIFIED")
+    code = enum_prefix(OUTCOME) + (outcome or "UNSPECIFIED")
     request = audit_pb2.ListAuditRecordsRequest(
-        outcome=audit_pb2.AuditOutcome.Value(name),
+        outcome=audit_pb2.AuditOutcome.Value(code),
         **filters,  # type: ignore[arg-type]  # each option is named and typed as its field
     )
     page.answer(connection.call(connection.audit.ListAuditRecords, request), _show_records)
@@ -167,11 +208,11 @@ def list_records(
 
 def _show_records(response: audit_pb2.ListAuditRecordsResponse) -> None:
     table(
-        ("SEQ", "AT", "ACTOR", "ACTION", "TARGET", "OUTCOME", "DETAIL"),
+        _RECORDS,
         (
             (
-                str(record.seq),
-                instant(record.at),
+                record.seq,
+                record.at,
                 record.actor,
                 record.action,
                 record.target,
@@ -180,6 +221,7 @@ def _show_records(response: audit_pb2.ListAuditRecordsResponse) -> None:
             )
             for record in response.records
         ),
+        empty="no records",
     )
     more(response.next_page_token)
 
@@ -196,33 +238,8 @@ def verify_chain(connection: Connection, page: Page, file: Path | None) -> None:
 
     Example: core-console audit verify --file audit.log
     """
-    if file is None:
+    if file is not None:
+        verify_file(page, file)
+    else:
         request = audit_pb2.VerifyAuditChainRequest()
-        response = connection.call(connection.audit.VerifyAuditChain, request)
-    else:
-        response = _verify_file(file)
-    page.answer(response, _show_verification)
-    if not response.intact:
-        raise Failed(Exit.REFUSED, "the chain is NOT intact")
-
-
-def _verify_file(path: Path) -> audit_pb2.VerifyAuditChainResponse:
-    try:
-        with path.open("rb") as stream:
-            found = verify(stream)
-    except OSError as error:
-        raise Failed(Exit.USAGE, f"the log cannot be read: {error.strerror}") from None
-    return audit_pb2.VerifyAuditChainResponse(
-        intact=found.intact,
-        records=found.records,
-        last_hash=found.last_hash,
-        first_bad_seq=found.first_bad_seq,
-        fault=found.fault,
-    )
-
-
-def _show_verification(response: audit_pb2.VerifyAuditChainResponse) -> None:
-    if response.intact:
-        say(f"intact: {response.records} records, last hash {response.last_hash}")
-    else:
-        say(f"record {response.first_bad_seq} does not hold: {response.fault}")
+        verify_here(page, connection.call(connection.audit.VerifyAuditChain, request))

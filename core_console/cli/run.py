@@ -1,6 +1,6 @@
-"""`core-console run …` and `core-console approval …`: start runs, follow them and decide.
+"""`core-console run …`: start runs, follow them and cancel them.
 
-Owns these commands and how a run looks on the screen.
+Owns these commands; how a run looks on the screen is `run_view`'s.
 """
 
 from datetime import timedelta
@@ -10,30 +10,21 @@ from runink.core.atlas.v1 import playbook_pb2 as pb
 
 from core_console.cli.client import Connection, connected
 from core_console.cli.failure import Exit
-from core_console.cli.options import duration, paged, status_option
-from core_console.cli.output import (
-    Page,
-    enum_prefix,
-    facts,
-    instant,
-    more,
-    say,
-    short_name,
-    table,
-)
-from core_console.cli.playbook import action
-from core_console.cli.watch import Watch, current_step, step_status
+from core_console.cli.help import Group
+from core_console.cli.options import paged, status_option
+from core_console.cli.output import Page, enum_prefix, say, short_names
+from core_console.cli.run_view import STATUS, hint_at_next, show_list, show_run, standing
+from core_console.cli.times import span
+from core_console.cli.watch import Watch
 from core_console.clock import SystemClock
 
-STATUS = pb.RunStatus.DESCRIPTOR
-_STATUSES = [
-    value.name.removeprefix(enum_prefix(STATUS)) for value in STATUS.values if value.number
-]
 
-
-@click.group()
+@click.group(cls=Group)
 def run() -> None:
-    """Start, follow and cancel runs."""
+    """Start, follow and cancel runs.
+
+    Example: core-console run list
+    """
 
 
 @run.command("now")
@@ -50,12 +41,13 @@ def run_now(
     """
     request = pb.RunNowRequest(playbook_id=playbook_id, request_id=request_id, note=note)
     response = connection.call(connection.playbooks.RunNow, request)
-    page.answer(response, lambda found: _say(found.run))
+    page.answer(response, lambda found: say(standing(found.run)))
+    hint_at_next(page, response.run)
 
 
 @run.command("list")
 @click.option("--playbook", "playbook_id", default="", metavar="ID", help="Only this one's.")
-@status_option(_STATUSES)
+@status_option(short_names(STATUS))
 @paged
 @connected
 def list_runs(
@@ -76,7 +68,7 @@ def list_runs(
         page_size=page_size,
         page_token=page_token,
     )
-    page.answer(connection.call(connection.playbooks.ListRuns, request), _show_list)
+    page.answer(connection.call(connection.playbooks.ListRuns, request), show_list)
 
 
 @run.command("get")
@@ -96,17 +88,21 @@ def get_run(connection: Connection, page: Page, run_id: str) -> None:
 @click.option(
     "--for",
     "limit",
-    type=duration,
+    type=span,
     default="12h",
     show_default=True,
-    help="How long to follow it at most.",
+    metavar="TIME",
+    help="How long to follow it at most, such as 30m or 12h.",
 )
 @click.pass_context
 @connected
 def watch_run(
     connection: Connection, page: Page, context: click.Context, run_id: str, limit: timedelta
 ) -> None:
-    """Follow a run until it ends: exit code 0 when it SUCCEEDED, else 1.
+    """Follow a run until it ends.
+
+    Exit code 0 when it SUCCEEDED, 1 when it ended otherwise, 3 when it has not ended within --for
+    or the console stays away, 130 after Ctrl-C.
 
     Example: core-console run watch PBR-7h3q… --for 2h
     """
@@ -128,139 +124,4 @@ def cancel_run(connection: Connection, page: Page, run_id: str, note: str) -> No
     """
     request = pb.CancelRunRequest(run_id=run_id, note=note)
     response = connection.call(connection.playbooks.CancelRun, request)
-    page.answer(response, lambda found: _say(found.run))
-
-
-@click.group()
-def approval() -> None:
-    """See what waits for a decision, and decide it."""
-
-
-@approval.command("list")
-@paged
-@connected
-def list_approvals(connection: Connection, page: Page, page_size: int, page_token: str) -> None:
-    """List the runs that wait for a decision.
-
-    Example: core-console approval list
-    """
-    request = pb.ListRunsRequest(
-        statuses=[pb.RUN_STATUS_WAITING_APPROVAL], page_size=page_size, page_token=page_token
-    )
-    page.answer(connection.call(connection.playbooks.ListRuns, request), _show_approvals)
-
-
-@approval.command("decide")
-@click.argument("run_id", metavar="RUN")
-@click.argument("step_id", metavar="STEP")
-@click.option("--approve/--reject", "approve", default=None, help="Your decision; required.")
-@click.option("--note", default="", metavar="T", help="Why; required to reject.")
-@connected
-def decide_approval(
-    connection: Connection,
-    page: Page,
-    *,
-    run_id: str,
-    step_id: str,
-    approve: bool | None,
-    note: str,
-) -> None:
-    """Approve or reject a step that waits; never a run that you started (four eyes).
-
-    Example: core-console approval decide PBR-7h3q… approve --approve --note "seen with finance"
-    """
-    if approve is None:
-        raise click.UsageError("say --approve or --reject")
-    decision = pb.APPROVAL_DECISION_APPROVE if approve else pb.APPROVAL_DECISION_REJECT
-    request = pb.DecideApprovalRequest(run_id=run_id, step_id=step_id, decision=decision, note=note)
-    response = connection.call(connection.playbooks.DecideApproval, request)
-    page.answer(response, lambda found: _say(found.run))
-
-
-def _say(found: pb.Run) -> None:
-    step = current_step(found)
-    where = f" at step {step.step.id}" if step is not None else ""
-    detail = f": {found.detail}" if found.detail else ""
-    say(f"{found.id} is {short_name(STATUS, found.status)}{where}{detail}")
-
-
-def _show_list(response: pb.ListRunsResponse) -> None:
-    table(
-        ("ID", "PLAYBOOK", "STATUS", "TRIGGER", "INITIATOR", "STARTED", "FINISHED", "DETAIL"),
-        (
-            (
-                found.id,
-                found.playbook_name,
-                short_name(STATUS, found.status),
-                short_name(pb.TriggerKind.DESCRIPTOR, found.trigger),
-                found.initiator,
-                instant(found.started_at),
-                instant(found.finished_at),
-                found.detail,
-            )
-            for found in response.runs
-        ),
-    )
-    more(response.next_page_token)
-
-
-def _show_approvals(response: pb.ListRunsResponse) -> None:
-    waiting = [
-        (found, step)
-        for found in response.runs
-        for step in found.steps
-        if step.status == pb.STEP_RUN_STATUS_WAITING_APPROVAL
-    ]
-    table(
-        ("RUN", "STEP", "PLAYBOOK", "APPROVER", "STARTED BY", "UNTIL", "PROMPT"),
-        (
-            (
-                found.id,
-                step.step.id,
-                found.playbook_name,
-                step.step.require_approval.approver or "any admin",
-                found.initiator,
-                instant(step.deadline),
-                step.step.require_approval.prompt,
-            )
-            for found, step in waiting
-        ),
-    )
-    more(response.next_page_token)
-
-
-def show_run(found: pb.Run) -> None:
-    """Print one run whole."""
-    facts(
-        (
-            ("id", found.id),
-            ("playbook", f"{found.playbook_name} ({found.playbook_id})"),
-            ("revision", str(found.playbook_revision)),
-            ("digest", found.spec_digest),
-            ("status", short_name(STATUS, found.status)),
-            ("trigger", short_name(pb.TriggerKind.DESCRIPTOR, found.trigger)),
-            ("initiator", found.initiator),
-            ("started", instant(found.started_at)),
-            ("finished", instant(found.finished_at)),
-            ("caused by", found.caused_by_run_id),
-            ("note", found.note),
-            ("detail", found.detail),
-        )
-    )
-    say("")
-    table(
-        ("STEP", "ACTION", "STATUS", "CALL", "UNTIL", "FINISHED", "DECIDED BY", "DETAIL"),
-        (
-            (
-                step.step.id,
-                action(step.step),
-                step_status(step),
-                short_name(pb.Call.DESCRIPTOR, step.call),
-                instant(step.deadline),
-                instant(step.finished_at),
-                step.decided_by,
-                " ".join(filter(None, (step.detail, step.decision_note, step.github_run_url))),
-            )
-            for step in found.steps
-        ),
-    )
+    page.answer(response, lambda found: say(standing(found.run)))

@@ -13,8 +13,9 @@ from datetime import timedelta
 import click
 
 from core_console.cli.failure import Exit, Failed
-from core_console.cli.options import duration
 from core_console.cli.output import say
+from core_console.cli.preflight import check_ports, make_root, tell
+from core_console.cli.times import span
 from core_console.clock import RandomIds, SystemClock
 from core_console.decide.identity import SignIn, is_admitted, normalise
 from core_console.governance.chain import Chain
@@ -45,6 +46,7 @@ def init(*, rotate: bool) -> None:
     Example: core-console init
     """
     found = settings()
+    make_root(found)
     try:
         say(_rotate(found) if rotate else _make(found))
     except Fault as fault:
@@ -71,7 +73,7 @@ def _rotate(found: Settings) -> str:
 @click.option("--email", required=True, metavar="E", help="Whom the token names.")
 @click.option(
     "--ttl",
-    type=duration,
+    type=span,
     default="12h",
     show_default=True,
     help="How long it lives: 30m, 12h, 7d; at most 30d.",
@@ -140,6 +142,9 @@ def serve() -> None:
     Example: CONSOLE_APPFS_DIR=/srv/console core-console serve
     """
     found = settings()
+    make_root(found)
+    check_ports(found)
+    tell(found)
     # Only this command needs the servers; the others start faster without them.
     app = importlib.import_module("core_console.app")
     try:

@@ -1,15 +1,16 @@
 """A playbook file: YAML or JSON to the contract's message, each fault with its line.
 
-Owns the reading of files that people write. Strict: no unknown, doubled or empty field, no
-aliases, tags or second document. What the values mean is the server's to judge.
+Owns the reading of files that people write, and where in it each field stands. Strict: no unknown,
+doubled or empty field. What the values mean is the server's to judge.
 """
 
 import difflib
-import json
 import re
 import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import yaml
 from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
@@ -19,12 +20,10 @@ from runink.core.atlas.v1.playbook_pb2 import Playbook
 
 from core_console.cli.failure import Exit, Failed, printable
 from core_console.cli.output import enum_prefix
+from core_console.cli.yamltext import Mark, compose, fault_at
 
 FILE_BYTES_MAX = 131_072
 """Three times the largest playbook that the field limits allow."""
-
-_DEPTH_MAX = 12
-"""A playbook is six levels deep; composing goes one call deeper for each."""
 
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,18})")
 _NULL = "tag:yaml.org,2002:null"
@@ -32,8 +31,43 @@ _TIMESTAMP = Timestamp.DESCRIPTOR.full_name
 _INTEGERS = frozenset({FieldDescriptor.TYPE_INT32, FieldDescriptor.TYPE_INT64})
 
 
-def read_playbook(name: str) -> Playbook:
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a field stands: its line from 1, and its name as the file spells it."""
+
+    line: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class SpecFile:
+    """A playbook, and the place of each of its fields by proto path."""
+
+    playbook: Playbook
+    source: str
+    places: Mapping[str, Place]
+
+    def locate(self, path: str) -> str:
+        """Return where a proto path stands; a field that is left out, where it belongs."""
+        for known in _ancestors(path):
+            place = self.places.get(known)
+            if place is not None:
+                rest = path[len(known) :].removeprefix(".")
+                name = ".".join(filter(None, (place.name, rest)))
+                return f"{self.source}, line {place.line}: {name}"
+        return f"{self.source}: {path.removeprefix('playbook.')}"
+
+
+def _ancestors(path: str) -> Iterator[str]:
+    """Yield the path, then what holds it, outwards."""
+    while path:
+        yield path
+        path = path[: max(path.rfind("."), path.rfind("["), 0)]
+
+
+def read_spec(name: str) -> SpecFile:
     """Return the playbook in the file `name`, `-` for standard input; raise Failed otherwise."""
+    source = "standard input" if name == "-" else name
     try:
         if name == "-":
             data = sys.stdin.buffer.read(FILE_BYTES_MAX + 1)
@@ -41,42 +75,28 @@ def read_playbook(name: str) -> Playbook:
             with Path(name).open("rb") as file:
                 data = file.read(FILE_BYTES_MAX + 1)
         if len(data) > FILE_BYTES_MAX:
-            raise Failed(Exit.USAGE, f"{name} is larger than {FILE_BYTES_MAX} bytes")
+            raise Failed(Exit.USAGE, f"{source} is larger than {FILE_BYTES_MAX} bytes")
         text = data.decode("utf-8-sig")
     except OSError as error:
         raise Failed(Exit.USAGE, f"{name} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise Failed(Exit.USAGE, f"{name} is not UTF-8 text") from None
-    return parse_playbook(text, source=name)
+        raise Failed(Exit.USAGE, f"{source} is not UTF-8 text") from None
+    return parse_spec(text, source=source)
 
 
-def parse_playbook(text: str, *, source: str) -> Playbook:
+def parse_spec(text: str, *, source: str) -> SpecFile:
     """Return the playbook in `text`; raise Failed naming `source`, the field and its line.
 
     The text is the Playbook itself, or `{"playbook": …}` as `-o json` prints it.
     """
     reader = _Reader(source)
-    root = reader.compose(text.replace("\t", " ") if _is_json(text) else text)
+    root = compose(text, source)
     if isinstance(root, yaml.MappingNode) and len(root.value) == 1:
         key, value = root.value[0]
         root = value if key.value == "playbook" else root
     playbook = Playbook()
     reader.fill(playbook, root, "playbook")
-    return playbook
-
-
-def _is_json(text: str) -> bool:
-    """Tell whether it is JSON, in which a bare tab can only be white space (YAML has none)."""
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
-
-
-class _Mark(Protocol):
-    @property
-    def line(self) -> int: ...
+    return SpecFile(playbook, source, reader.places)
 
 
 class _Reader:
@@ -84,39 +104,10 @@ class _Reader:
 
     def __init__(self, source: str) -> None:
         self._source = source
+        self.places: dict[str, Place] = {}
 
-    def _fault(self, mark: _Mark | None, fact: str) -> Failed:
-        line = "" if mark is None else f", line {mark.line + 1}"
-        return Failed(Exit.USAGE, printable(f"{self._source}{line}: {fact}"))
-
-    def compose(self, text: str) -> yaml.Node:
-        """Return the one document's node, after its events were found harmless."""
-        try:
-            self._screen(text)
-            node = yaml.compose(text, Loader=yaml.SafeLoader)
-        except yaml.MarkedYAMLError as error:
-            fact = error.problem or "this is neither YAML nor JSON"
-            raise self._fault(error.problem_mark, fact) from None
-        except yaml.YAMLError:
-            raise self._fault(None, "this is neither YAML nor JSON") from None
-        if node is None:
-            raise self._fault(None, "the file is empty")
-        return node
-
-    def _screen(self, text: str) -> None:
-        depth = 0
-        for event in yaml.parse(text, Loader=yaml.SafeLoader):
-            mark = event.start_mark
-            if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
-                raise self._fault(mark, "anchors and aliases are not allowed")
-            if getattr(event, "tag", None) is not None:
-                raise self._fault(mark, "tags are not allowed")
-            if isinstance(event, yaml.CollectionStartEvent):
-                depth += 1
-            elif isinstance(event, yaml.CollectionEndEvent):
-                depth -= 1
-            if depth > _DEPTH_MAX:
-                raise self._fault(mark, "it is nested too deeply for a playbook")
+    def _fault(self, mark: Mark | None, fact: str) -> Failed:
+        return fault_at(self._source, mark, fact)
 
     def fill(self, message: Message, node: yaml.Node, path: str) -> None:
         """Set the message's fields from a mapping."""
@@ -133,7 +124,12 @@ class _Reader:
             if field is None:
                 raise self._unknown(key, list(fields), path)
             self._refuse_twice(lines, field, key, path)
-            self._set(message, field, value, f"{path}.{field.name}")
+            place = f"{path}.{field.name}"
+            self._remember(place, key, str(key.value))
+            self._set(message, field, value, place)
+
+    def _remember(self, path: str, node: yaml.Node, name: str) -> None:
+        self.places[path] = Place(node.start_mark.line + 1, printable(name))
 
     def _unknown(self, key: yaml.Node, names: list[str], path: str) -> Failed:
         if not isinstance(key, yaml.ScalarNode):
@@ -165,6 +161,7 @@ class _Reader:
         values = getattr(message, field.name)
         for index, item in enumerate(node.value):
             place = f"{path}[{index}]"
+            self._remember(place, item, f"{self.places[path].name}[{index}]")
             if field.type == FieldDescriptor.TYPE_MESSAGE:
                 self._fill_value(values.add(), item, place)
             else:

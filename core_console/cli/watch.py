@@ -12,7 +12,9 @@ from runink.core.atlas.v1 import playbook_pb2 as pb
 
 from core_console.cli.client import Connection
 from core_console.cli.failure import Exit, Failed, printable
-from core_console.cli.output import Form, instant, short_name, terminal
+from core_console.cli.output import Form, short_name, terminal
+from core_console.cli.run_view import FINAL, current_step
+from core_console.cli.times import instant, near
 from core_console.clock import SystemClock
 
 _PACE_S = 1.0
@@ -21,45 +23,24 @@ _PACE_S = 1.0
 _MISSES_MAX = 15
 """A restart or a fail-over of the console takes seconds; after this many tries it is gone."""
 
-_FINAL = frozenset(
-    {
-        pb.RUN_STATUS_SUCCEEDED,
-        pb.RUN_STATUS_FAILED,
-        pb.RUN_STATUS_REJECTED,
-        pb.RUN_STATUS_CANCELLED,
-        pb.RUN_STATUS_TIMED_OUT,
-        pb.RUN_STATUS_EXPIRED,
-    }
-)
-_CURRENT = frozenset(
-    {
-        pb.STEP_RUN_STATUS_RUNNING,
-        pb.STEP_RUN_STATUS_WAITING_AGENT,
-        pb.STEP_RUN_STATUS_WAITING_APPROVAL,
-    }
-)
-
-
-def current_step(run: pb.Run) -> pb.StepRun | None:
-    """Return the step that the run is at, None when there is none."""
-    return next((step for step in run.steps if step.status in _CURRENT), None)
-
-
-def step_status(step: pb.StepRun) -> str:
-    """Return a step run's status by its short name."""
-    return short_name(pb.StepRunStatus.DESCRIPTOR, step.status)
+_SPINNER_COLUMNS = 3
+"""The turning sign before the line, its blank, and one column that stays free."""
 
 
 def progress(run: pb.Run) -> str:
     """Return where the run stands, on one line."""
     step = current_step(run)
-    done = sum(step.status == pb.STEP_RUN_STATUS_SUCCEEDED for step in run.steps)
-    line = f"{run.id} {short_name(pb.RunStatus.DESCRIPTOR, run.status)}, "
-    line += f"{done} of {len(run.steps)} steps done"
+    line = _begun(run)
     if step is not None:
         until = f" until {instant(step.deadline)}" if step.HasField("deadline") else ""
         line += f", at {step.step.id}{until}"
     return printable(line + (f": {run.detail}" if run.detail else ""))
+
+
+def _begun(run: pb.Run) -> str:
+    done = sum(step.status == pb.STEP_RUN_STATUS_SUCCEEDED for step in run.steps)
+    status = short_name(pb.RunStatus.DESCRIPTOR, run.status)
+    return f"{run.id} {status}, {done} of {len(run.steps)} steps done"
 
 
 class Watch:
@@ -78,29 +59,43 @@ class Watch:
         moving = self._screen.status("…") if self._screen.is_terminal else None
         with moving or nullcontext():
             while True:
-                response = self._ask(run_id)
-                if response.run.status in _FINAL:
+                response = self._ask(run_id, moving)
+                if response.run.status in FINAL:
                     return response
-                self._tell(response.run, moving)
+                self._tell(progress(response.run), self._short(response.run), moving)
                 if self._clock.monotonic() >= until:
-                    raise Failed(Exit.REFUSED, f"not ended yet: {progress(response.run)}")
+                    said = f"not ended yet: {progress(response.run)}"
+                    raise Failed(Exit.UNREACHABLE, said)
                 self._clock.pause(_PACE_S)
 
-    def _ask(self, run_id: str) -> pb.GetRunResponse:
+    def _ask(self, run_id: str, moving: Status | None) -> pb.GetRunResponse:
+        """Return the run; sit out a console that is away for a while."""
         request = pb.GetRunRequest(id=run_id)
-        for _ in range(_MISSES_MAX - 1):
+        for left in range(_MISSES_MAX - 1, 0, -1):
             try:
                 return self._connection.call(self._connection.playbooks.GetRun, request)
             except Failed as failed:
                 if failed.exit_code != Exit.UNREACHABLE:
                     raise
+                again = "the console does not answer; trying again"
+                self._tell(again, f"{again} ({left} s left)", moving)
                 self._clock.pause(_PACE_S)
         return self._connection.call(self._connection.playbooks.GetRun, request)
 
-    def _tell(self, run: pb.Run, moving: Status | None) -> None:
-        line = progress(run)
+    def _tell(self, line: str, short: str, moving: Status | None) -> None:
         if moving is not None:
-            moving.update(Text(line))  # a plain str would be read as markup
+            text = Text(printable(short))  # a plain str would be read as markup
+            text.truncate(self._screen.width - _SPINNER_COLUMNS, overflow="ellipsis")
+            moving.update(text)
         elif line != self._last:
             self._screen.print(line)
         self._last = line
+
+    def _short(self, run: pb.Run) -> str:
+        """Return where the run stands in the order in which it may be cut."""
+        step = current_step(run)
+        if step is None:
+            return _begun(run)
+        until = near(step.deadline, self._clock.now())
+        at = f", at {step.step.id}" + (f", {until}" if until else "")
+        return f"{_begun(run)}{at}" + (f": {run.detail}" if run.detail else "")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TypeAlias
 
 import grpc
@@ -10,9 +11,16 @@ from click.testing import CliRunner, Result
 from google.protobuf.message import Message
 from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]  # it ships none
 from grpc_status import rpc_status
-from runink.core.atlas.v1 import audit_pb2_grpc, governance_pb2_grpc, playbook_pb2_grpc
+from runink.core.atlas.v1 import (
+    audit_pb2_grpc,
+    capex_pb2_grpc,
+    governance_pb2_grpc,
+    playbook_pb2_grpc,
+)
 
-from core_console.cli import cli
+from core_console.cli import cli, output, tables
+from core_console.cli.failure import Exit
+from tests.cli.site import Served, Site
 
 Answer: TypeAlias = Message | Status | grpc.StatusCode
 
@@ -65,6 +73,7 @@ def console() -> Iterator[LaidDownConsole]:
         (playbook_pb2_grpc, "PlaybookService"),
         (governance_pb2_grpc, "GovernanceService"),
         (audit_pb2_grpc, "AuditService"),
+        (capex_pb2_grpc, "CapexService"),
     ):
         servicer = _servicer(getattr(module, f"{name}Servicer"), laid)
         getattr(module, f"add_{name}Servicer_to_server")(servicer, server)
@@ -105,3 +114,31 @@ def ask(console: LaidDownConsole, run: Callable[..., Result]) -> Callable[..., R
         )
 
     return invoke
+
+
+@pytest.fixture
+def on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Let the answers be printed as on a terminal of so many columns."""
+
+    def fit(columns: int) -> None:
+        for module in (output, tables):
+            monkeypatch.setattr(module, "screen_columns", lambda: columns)
+
+    return fit
+
+
+@pytest.fixture
+def site(tmp_path: Path, run: Callable[..., Result]) -> Iterator[Site]:
+    environ = {
+        "CONSOLE_APPFS_DIR": str(tmp_path),
+        "CONSOLE_GRPC_ADDR": "127.0.0.1:0",
+        "CORE_ATLAS_ADMINS": "author@example.com,second@example.com",
+        "CONSOLE_SESSION_ADMINS": "auditor@example.com",
+    }
+    assert run("init", **environ).exit_code == Exit.OK
+    tokens = {
+        name: run("token", "--email", f"{name}@example.com", **environ).stdout.strip()
+        for name in ("author", "second", "auditor", "stranger")
+    }
+    with Served(environ) as served:
+        yield Site(served.address, tmp_path, run, tokens)

@@ -4,20 +4,16 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-import grpc
 import pytest
 from click.testing import Result
-from google.protobuf import any_pb2
 from google.protobuf.json_format import MessageToJson, Parse
 from google.protobuf.message import Message
-from google.rpc.error_details_pb2 import BadRequest  # type: ignore[import-untyped]  # it ships none
-from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]  # it ships none
 from runink.core.atlas.v1 import audit_pb2, governance_pb2
 from runink.core.atlas.v1 import playbook_pb2 as pb
 
 from core_console.cli.client import target_of
 from core_console.cli.failure import Exit, Failed
-from core_console.cli.specfile import parse_playbook
+from core_console.cli.specfile import parse_spec
 from tests.cli.conftest import LaidDownConsole
 
 Cli = Callable[..., Result]
@@ -49,6 +45,9 @@ DRAFT = pb.Playbook(
     triggers=[pb.Trigger(id="by-hand", manual=pb.ManualTrigger())],
 )
 DRAFT.created_at.FromJsonString("2026-11-30T12:00:00.250Z")
+ACTIVE = pb.Playbook()
+ACTIVE.CopyFrom(DRAFT)
+ACTIVE.status, ACTIVE.revision, ACTIVE.activated_revision = pb.PLAYBOOK_STATUS_ACTIVE, 4, 3
 WAITING = pb.Run(
     id="PBR-1",
     playbook_id="PB-1",
@@ -118,8 +117,8 @@ COMMANDS: list[tuple[tuple[str, ...], str, Message, Message, str]] = [
         ("playbook", "activate", "PB-1", "--revision", "3"),
         "ActivatePlaybook",
         pb.ActivatePlaybookRequest(id="PB-1", revision=3),
-        pb.ActivatePlaybookResponse(playbook=DRAFT),
-        "PB-1 'Quality' is DRAFT at revision 3",
+        pb.ActivatePlaybookResponse(playbook=ACTIVE),
+        "PB-1 'Quality' is ACTIVE: revision 3 as reviewed (the playbook is now at revision 4)",
     ),
     (
         ("playbook", "pause", "PB-1"),
@@ -264,7 +263,7 @@ def test_a_command_sends_its_request_and_shows_the_answer(
 ) -> None:
     console.lay_down(method, response)
     result = ask(*args, stdin=FILE)
-    assert (result.exit_code, result.stderr) == (Exit.OK, "")
+    assert result.exit_code == Exit.OK, result.stderr
     assert console.the_request() == request_
     assert console.authorization == ["Bearer the-token"]
     assert shown in result.stdout
@@ -307,7 +306,7 @@ def test_times_are_shown_in_utc_and_names_in_short(console: LaidDownConsole, ask
 
 
 def test_every_action_and_trigger_is_told_in_words(console: LaidDownConsole, ask: Cli) -> None:
-    found = parse_playbook(
+    found = parse_spec(
         """
         steps:
         - {id: a, capex_scan: {}}
@@ -323,7 +322,7 @@ def test_every_action_and_trigger_is_told_in_words(console: LaidDownConsole, ask
         - {id: j}
         """,
         source="here",
-    )
+    ).playbook
     found.activated_by, found.activated_revision = "second@example.com", 3
     found.success_rate.value = 0.25
     console.lay_down("GetPlaybook", pb.GetPlaybookResponse(playbook=found))
@@ -373,67 +372,6 @@ def test_nothing_is_folded_or_cut_in_a_pipe(console: LaidDownConsole, ask: Cli) 
     assert lines[1].endswith("end")
 
 
-def refused(code: grpc.StatusCode, sentence: str, **fields: str) -> Status:
-    detail = any_pb2.Any()
-    detail.Pack(
-        BadRequest(
-            field_violations=[
-                BadRequest.FieldViolation(field=name, description=text)
-                for name, text in fields.items()
-            ]
-        )
-    )
-    return Status(code=code.value[0], message=sentence, details=[detail])
-
-
-def test_a_refusal_is_one_sentence_and_one_line_per_field(
-    console: LaidDownConsole, ask: Cli
-) -> None:
-    answer = refused(
-        grpc.StatusCode.INVALID_ARGUMENT,
-        "two fields are bad",
-        name="is\x1b empty",
-        steps="are none",
-    )
-    console.lay_down("CreatePlaybook", answer)
-    result = ask("playbook", "create", "-f", "-", stdin=FILE)
-    assert result.exit_code == Exit.REFUSED
-    assert result.stdout == ""
-    assert result.stderr.splitlines() == [
-        "INVALID_ARGUMENT: two fields are bad",
-        "name: is empty",
-        "steps: are none",
-    ]
-
-
-def test_a_refusal_prints_nothing_on_standard_output_for_machines_either(
-    console: LaidDownConsole, ask: Cli
-) -> None:
-    console.lay_down("RunNow", grpc.StatusCode.PERMISSION_DENIED)
-    result = ask("run", "now", "PB-1", "-o", "json")
-    assert (result.exit_code, result.stdout) == (Exit.REFUSED, "")
-    assert result.stderr == "PERMISSION_DENIED: as laid down\n"
-
-
-@pytest.mark.parametrize(
-    "code", [grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED], ids=str
-)
-def test_no_answer_is_unreachable(
-    console: LaidDownConsole, ask: Cli, code: grpc.StatusCode
-) -> None:
-    console.lay_down("GetRun", code)
-    result = ask("run", "get", "PBR-1")
-    assert result.exit_code == Exit.UNREACHABLE
-    assert f"gave no answer ({code.name})" in result.stderr
-
-
-def test_a_console_that_is_not_there_is_unreachable(console: LaidDownConsole, run: Cli) -> None:
-    host, _, _ = console.address.partition(":")
-    result = run("agents", "--url", f"{host}:1")
-    assert result.exit_code == Exit.UNREACHABLE
-    assert len(result.stderr.splitlines()) == 1
-
-
 @pytest.mark.parametrize(
     "args",
     [
@@ -459,7 +397,7 @@ def test_bad_usage_sends_nothing(console: LaidDownConsole, ask: Cli, args: tuple
 def test_a_bad_file_sends_nothing_and_names_its_line(console: LaidDownConsole, ask: Cli) -> None:
     result = ask("playbook", "create", "-f", "-", stdin="name: x\ncolour: red\n")
     assert result.exit_code == Exit.USAGE
-    assert result.stderr == "-, line 2: unknown field 'colour' in playbook\n"
+    assert result.stderr == "standard input, line 2: unknown field 'colour' in playbook\n"
     assert console.requests == []
 
 

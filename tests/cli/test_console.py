@@ -1,115 +1,12 @@
 """The command line against a real console: engine, store, chain and all, on a real socket."""
 
-import asyncio
 import json
-import threading
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
 
-import pytest
 import yaml
-from click.testing import Result
 
-from core_console.app import Console
 from core_console.cli.failure import Exit
-from core_console.settings import load
-
-Cli = Callable[..., Result]
-
-PLAYBOOK = """\
-name: Ask before the month closes
-steps:
-  - id: approve
-    kind: VALIDATE
-    require_approval: {prompt: "May it close?"}
-"""
-
-
-class Served:
-    """A console that serves gRPC from a thread of its own until it is stopped."""
-
-    def __init__(self, environ: dict[str, str]) -> None:
-        self.address = ""
-        self._environ = environ
-        self._ready = threading.Event()
-        self._loop = asyncio.new_event_loop()
-        self._stop = asyncio.Event()
-        self._thread = threading.Thread(target=self._loop.run_until_complete, args=(self._serve(),))
-
-    async def _serve(self) -> None:
-        console = Console(load(self._environ))
-        async with console.running():
-            listener = console.listener()
-            await listener.start()
-            self.address = f"127.0.0.1:{listener.port}"
-            self._ready.set()
-            await self._stop.wait()
-            await listener.stop()
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        assert self._ready.wait(20)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(20)
-        self._loop.close()
-
-
-@dataclass
-class Site:
-    """A running console, and the command line as one operator or another."""
-
-    address: str
-    root: Path
-    run: Cli
-    tokens: dict[str, str]
-
-    def as_(self, name: str, *args: str, stdin: str | None = None) -> Result:
-        token = self.tokens.get(name, name)
-        return self.run(*args, stdin=stdin, CORE_CONSOLE_URL=self.address, CORE_CONSOLE_TOKEN=token)
-
-    def json(self, name: str, *args: str, stdin: str | None = None) -> dict[str, object]:
-        result = self.as_(name, *args, "-o", "json", stdin=stdin)
-        assert result.exit_code == Exit.OK, result.stderr
-        found = json.loads(result.stdout)
-        assert isinstance(found, dict)
-        return found
-
-    def created(self, text: str = PLAYBOOK) -> str:
-        return str(
-            self.inner("playbook", "author", "playbook", "create", "-f", "-", stdin=text)["id"]
-        )
-
-    def inner(self, key: str, name: str, *args: str, stdin: str | None = None) -> dict[str, object]:
-        found = self.json(name, *args, stdin=stdin)[key]
-        assert isinstance(found, dict)
-        return found
-
-    def run_of_an_active_playbook(self) -> str:
-        playbook_id = self.created()
-        self.json("second", "playbook", "activate", playbook_id, "--revision", "1")
-        return str(self.inner("run", "author", "run", "now", playbook_id)["id"])
-
-
-@pytest.fixture
-def site(tmp_path: Path, run: Cli) -> Iterator[Site]:
-    environ = {
-        "CONSOLE_APPFS_DIR": str(tmp_path),
-        "CONSOLE_GRPC_ADDR": "127.0.0.1:0",
-        "CORE_ATLAS_ADMINS": "author@example.com,second@example.com",
-        "CONSOLE_SESSION_ADMINS": "auditor@example.com",
-    }
-    assert run("init", **environ).exit_code == Exit.OK
-    tokens = {
-        name: run("token", "--email", f"{name}@example.com", **environ).stdout.strip()
-        for name in ("author", "second", "auditor", "stranger")
-    }
-    with Served(environ) as served:
-        yield Site(served.address, tmp_path, run, tokens)
+from tests.cli.site import PLAYBOOK, Cli, Served, Site
 
 
 def test_the_main_job_is_done_from_the_command_line(site: Site) -> None:
@@ -118,7 +15,9 @@ def test_the_main_job_is_done_from_the_command_line(site: Site) -> None:
     assert refused.exit_code == Exit.REFUSED
     assert refused.stderr.startswith("PERMISSION_DENIED: four eyes: ")
     activated = site.as_("second", "playbook", "activate", playbook_id, "--revision", "1")
-    assert "is ACTIVE at revision 2" in activated.stdout
+    assert "is ACTIVE: revision 1 as reviewed (the playbook is now at revision 2)" in (
+        activated.stdout
+    )
     started = site.inner("run", "author", "run", "now", playbook_id, "--note", "November")
     run_id = str(started["id"])
     assert started["status"] == "RUN_STATUS_WAITING_APPROVAL"
@@ -156,16 +55,41 @@ def test_a_playbook_is_read_edited_and_written_back(site: Site) -> None:
     assert stale.stderr.startswith("ABORTED: ")
 
 
-def test_every_bad_field_has_its_line(site: Site) -> None:
-    bad = PLAYBOOK.replace("id: approve", "id: ..").replace("Ask before", "x" * 121)
-    result = site.as_("author", "playbook", "create", "-f", "-", stdin=bad)
-    assert result.exit_code == Exit.REFUSED
-    first, *lines = result.stderr.splitlines()
-    assert first.startswith("INVALID_ARGUMENT: ")
-    assert {line.partition(": ")[0] for line in lines} == {
-        "playbook.name",
-        "playbook.steps[0].id",
+def test_what_the_console_refuses_of_a_file_is_told_by_its_line_and_spelling(
+    site: Site, tmp_path: Path
+) -> None:
+    file = tmp_path / "quality.yaml"
+    file.write_text(
+        PLAYBOOK.replace("id: approve", "id: ..").replace("Ask before", "x" * 121)
+        + "  - kind: DETECT\n"
+        + "    dispatchAgent: {agent: nobody, timeoutMinutes: 0}\n"
+    )
+    result = site.as_("author", "playbook", "create", "-f", str(file))
+    assert (result.exit_code, result.stdout) == (Exit.REFUSED, "")
+    assert {line.removeprefix(f"{file}, ") for line in result.stderr.splitlines()} == {
+        "line 1: name: has 138 characters; at most 120",
+        "line 3: id: is not 1 to 64 of A-Z a-z 0-9 . _ - (and not . or ..)",
+        "line 6: steps[1].id: is not 1 to 64 of A-Z a-z 0-9 . _ - (and not . or ..)",
+        (
+            "line 7: agent: is not one of the six agents: datagov, compliance, risk, judge, recon, "
+            "curator"
+        ),
+        "line 7: timeoutMinutes: is 0; it takes 5 to 240",
     }
+
+
+def test_one_refused_field_is_told_once(site: Site) -> None:
+    result = site.as_(
+        "author", "playbook", "create", "-f", "-", stdin=PLAYBOOK + "status: ACTIVE\n"
+    )
+    assert result.stderr == (
+        "standard input, line 6: status is server-managed: a playbook is written as DRAFT "
+        "and becomes ACTIVE only by ActivatePlaybook (four eyes)\n"
+    )
+    rejected = site.as_(
+        "second", "approval", "decide", site.run_of_an_active_playbook(), "approve", "--reject"
+    )
+    assert (rejected.exit_code, len(rejected.stderr.splitlines())) == (Exit.REFUSED, 1)
 
 
 def test_who_may_not_is_refused(site: Site) -> None:

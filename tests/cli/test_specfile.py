@@ -8,7 +8,7 @@ from google.protobuf.json_format import MessageToDict, MessageToJson
 from runink.core.atlas.v1 import playbook_pb2 as pb
 
 from core_console.cli.failure import Exit, Failed
-from core_console.cli.specfile import FILE_BYTES_MAX, parse_playbook, read_playbook
+from core_console.cli.specfile import FILE_BYTES_MAX, parse_spec, read_spec
 
 WHOLE = """\
 name: Quality of the capital plan
@@ -47,7 +47,7 @@ triggers:
 
 
 def parse(text: str) -> pb.Playbook:
-    return parse_playbook(text, source="p.yaml")
+    return parse_spec(text, source="p.yaml").playbook
 
 
 def fault(text: str) -> str:
@@ -146,7 +146,7 @@ def test_json_may_have_tabs_and_characters_in_two_halves() -> None:
         ("", "the file is empty"),
         ("# nothing\n", "the file is empty"),
         ("name: 'x\n", "line 2: found unexpected end of stream"),
-        ("name: a\n\tx: b\n", "line 2: found character '\\t'"),
+        ("name: a\n\tx: b\n", "line 2: here is a tab: YAML indents with blanks alone"),
         ("name: \x1b[31m\n", "this is neither YAML nor JSON"),
         ("[" * 5000, "nested too deeply"),
         ('{"a":' * 5000, "nested too deeply"),
@@ -165,15 +165,15 @@ def test_a_name_in_a_fault_cannot_drive_the_terminal() -> None:
 def test_a_file_is_read_from_the_disk_within_bounds(tmp_path: Path) -> None:
     path = tmp_path / "p.yaml"
     path.write_text("\ufeff" + WHOLE, encoding="utf-8")
-    assert MessageToDict(read_playbook(str(path))) == MessageToDict(parse(WHOLE))
+    assert MessageToDict(read_spec(str(path)).playbook) == MessageToDict(parse(WHOLE))
     path.write_text(WHOLE + "#" * FILE_BYTES_MAX, encoding="utf-8")
     with pytest.raises(Failed, match="larger than 131072 bytes"):
-        read_playbook(str(path))
+        read_spec(str(path))
 
 
 def test_a_file_that_is_not_there_or_not_text_is_a_usage_fault(tmp_path: Path) -> None:
     with pytest.raises(Failed, match="cannot be read: No such file"):
-        read_playbook(str(tmp_path / "absent.yaml"))
+        read_spec(str(tmp_path / "absent.yaml"))
     (tmp_path / "b.yaml").write_bytes(b"name: \xff")
     with pytest.raises(Failed, match="is not UTF-8 text"):
-        read_playbook(str(tmp_path / "b.yaml"))
+        read_spec(str(tmp_path / "b.yaml"))

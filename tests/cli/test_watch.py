@@ -101,7 +101,7 @@ def test_an_unknown_run_is_refused_at_once(console: LaidDownConsole, ask: Cli) -
 def test_following_ends_when_the_patience_does(console: LaidDownConsole, ask: Cli) -> None:
     console.lay_down("GetRun", WAITING)
     result = ask("run", "watch", "PBR-1", "--for", "3s")
-    assert result.exit_code == Exit.REFUSED
+    assert result.exit_code == Exit.UNREACHABLE
     assert result.stderr.startswith("not ended yet: PBR-1 WAITING_AGENT")
     assert len(console.requests) == 4
 
