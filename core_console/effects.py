@@ -14,6 +14,7 @@ from typing import Protocol, assert_never
 
 import structlog
 
+from core_console.counts import EffectCounts
 from core_console.decide import notice, runs
 from core_console.decide.commands import Command, RecordCall, RecordScan
 from core_console.decide.outcome import Effect, Outcome, RunScan, SendComment, SendDispatch
@@ -78,6 +79,7 @@ class Performer:
     """This replica's sender and scanner."""
 
     def __init__(self, *, github: GitHub, scanner: Scanner, clock: Clock) -> None:
+        self.counts = EffectCounts()
         self._github = github
         self._scanner = scanner
         self._clock = clock
@@ -116,11 +118,15 @@ class Performer:
         await asyncio.gather(*unsent, *self._under_way)
 
     async def _not_sent(self, console: Console, effect: Effect) -> None:
-        await self._record(console, _refused(console, effect, "the console was stopping"))
+        outcome = _refused(console, effect, "the console was stopping")
+        self.counts.ended[_kind_and_result(effect, outcome)] += 1
+        await self._record(console, outcome)
 
     async def _perform(self, console: Console, taken: _Taken) -> None:
         try:
-            await self._record(console, await self._outcome(console, taken))
+            outcome = await self._outcome(console, taken)
+            self.counts.ended[_kind_and_result(taken.effect, outcome)] += 1
+            await self._record(console, outcome)
         except Exception:
             # The claim stays without an outcome, and the tick abandons it: never sent twice.
             ids = taken.effect
@@ -213,6 +219,14 @@ class Performer:
                 await self._clock.sleep(_RETRY_S)
             else:
                 return
+
+
+def _kind_and_result(effect: Effect, outcome: RecordCall | RecordScan) -> tuple[str, str]:
+    """Return what was performed and how it ended, in the words of the metrics."""
+    if isinstance(outcome, RecordScan):
+        return "scan", "failed" if outcome.failure else "passed"
+    kind = "dispatch" if isinstance(effect, SendDispatch) else "comment"
+    return kind, outcome.call.lower()
 
 
 def _step_of(run: Run, effect: Effect) -> StepRun:

@@ -19,6 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from core_console.batch import Kind
+from core_console.counts import DocumentCounts
 from core_console.decide.capex_commands import CapexCommand
 from core_console.decide.commands import Command
 from core_console.decide.context import CATCH_UP, Context
@@ -47,6 +48,13 @@ _BACKOFF_S = 0.002
 """About two swaps of a file: the winner is done by then."""
 
 _RECORDER_PATIENCE_S = 2.0
+
+STORE_PATIENCE_S = 3.0
+"""A swap takes milliseconds, and 2 s more when the chain lags: a store that takes longer than that
+is away, and whoever waits is told so."""
+
+_PROBE_S = 1.0
+"""A store that is away is asked again at this pace."""
 
 
 class Policy(Struct, frozen=True, gc=False):
@@ -84,6 +92,21 @@ class _Held(Generic[D]):
 
 
 @dataclass(frozen=True, slots=True)
+class Seen(Generic[D]):
+    """A document as a read sees it; `fault` says why a newer state may exist, None if not."""
+
+    document: D
+    fault: Fault | None = None
+
+    @property
+    def provenance(self) -> str:
+        """Where the state comes from when it is not the newest for sure, "" when it is."""
+        if self.fault is None:
+            return ""
+        return f"last known state of revision {self.document.revision}, the store cannot be asked"
+
+
+@dataclass(frozen=True, slots=True)
 class _Asked(Generic[C, R]):
     """A command and who waits for its outcome."""
 
@@ -107,6 +130,7 @@ class Engine(Generic[D, C, R]):
         replica: str,
     ) -> None:
         self.replica = replica
+        self.counts = DocumentCounts()
         self._kind = kind
         self._store = store
         self._recorder = recorder
@@ -115,6 +139,8 @@ class Engine(Generic[D, C, R]):
         self._ids = ids
         self._policy = policy
         self._held: _Held[D] | None = None
+        self._known: D | None = None
+        self._away: Fault | None = None
         self._swaps = 0
         self._swapping = False
         self._closing = False
@@ -137,14 +163,26 @@ class Engine(Generic[D, C, R]):
             await self._writer
 
     @property
+    def clock(self) -> Clock:
+        """The time that decisions are made by."""
+        return self._clock
+
+    @property
     def serving(self) -> bool:
         """Whether commands are taken now."""
         return self._writer is not None and not self._writer.done() and not self._closing
+
+    @property
+    def away(self) -> bool:
+        """Whether the store has stopped answering, so that commands are refused at once."""
+        return self._away is not None
 
     async def submit(self, command: C) -> R | Refused:
         """Return the command's outcome once it is durable; raise Fault when it cannot be."""
         if self._closing:
             raise Fault("the console is stopping; ask another replica, or try again")
+        if self._away is not None:
+            raise self._away
         if len(self._queue) >= QUEUE_MAX:
             raise Fault("the console has too much to do; try again later", retry_after_s=1)
         asked: _Asked[C, R] = _Asked(command, asyncio.get_running_loop().create_future())
@@ -152,8 +190,29 @@ class Engine(Generic[D, C, R]):
         self._asked.set()
         return await asked.answer
 
+    async def look(self) -> Seen[D]:
+        """Return the newest state that can be had: the last known one while the store is away.
+
+        For reads alone: what is decided or sent must not rest on it.
+
+        Raises:
+            Fault: the store cannot be asked, and never could be.
+        """
+        try:
+            async with asyncio.timeout(STORE_PATIENCE_S):
+                return Seen(await self.snapshot())
+        except TimeoutError:
+            fault = self._fall_away()
+        except Fault as error:
+            fault = error
+        if self._known is None:
+            raise fault
+        return Seen(self._known, fault)
+
     async def snapshot(self) -> D:
         """Return the newest durable document; raise Fault when the store cannot be asked."""
+        if self._away is not None:
+            raise self._away
         if self._swapping and self._held is not None:
             # The store may show our own swap before it is durable; nobody sees it before us.
             return self._held.document
@@ -167,10 +226,17 @@ class Engine(Generic[D, C, R]):
     async def _fresh(self) -> _Held[D]:
         async with self._loading:
             version = await self._store.version()
-            if self._held is None or self._held.version != version:
+            held = self._held
+            if held is None or held.version != version:
                 stored = await self._store.load()
-                self._held = _Held(stored.version, self._decoded(stored.data))
-            return self._held
+                held = _Held(stored.version, self._decoded(stored.data))
+                self._hold(held, len(stored.data))
+            return held
+
+    def _hold(self, held: _Held[D], size_bytes: int) -> None:
+        """Remember what is durable."""
+        self._held, self._known = held, held.document
+        self.counts.known(held.document, size_bytes)
 
     def _decoded(self, data: bytes) -> D:
         if not data:
@@ -187,32 +253,63 @@ class Engine(Generic[D, C, R]):
         while self._queue or not self._closing:
             await self._asked.wait()
             self._asked.clear()
+            await self._come_back()
             while self._queue:
                 taken = [self._queue.popleft() for _ in range(min(BATCH_MAX, len(self._queue)))]
                 await self._commit(taken)
+                await self._come_back()
+
+    def _fall_away(self, batch: Sequence[_Asked[C, R]] = ()) -> Fault:
+        """Tell whoever waits that the store does not answer, and refuse commands from now on."""
+        self._away = Fault("the store does not answer; try again later", retry_after_s=_PROBE_S)
+        unknown = Fault(
+            "the store does not answer, so it is not known whether this was carried out: look "
+            "before trying again"
+        )
+        self._answer(batch, [unknown] * len(batch))
+        self._answer(tuple(self._queue), [self._away] * len(self._queue))
+        self._queue.clear()
+        self._asked.set()
+        return self._away
+
+    async def _come_back(self) -> None:
+        """Ask a store that is away until it answers; then commands are taken again."""
+        while self._away is not None and not self._closing:
+            try:
+                await self._fresh()
+            except Fault:
+                await self._clock.sleep(_PROBE_S)
+            else:
+                self._away = None
 
     async def _commit(self, batch: list[_Asked[C, R]]) -> None:
         """Decide and swap a batch, and answer it whatever happens."""
+        patience = asyncio.get_running_loop().call_later(STORE_PATIENCE_S, self._fall_away, batch)
         try:
             for attempt in range(ATTEMPTS_MAX):
                 if await self._attempt(batch):
                     return
                 await self._clock.sleep(_BACKOFF_S * attempt * self._ids.jitter(0.5))
             refusal = Refused(Code.ABORTED, "other replicas kept winning; try again")
-            _answer(batch, [refusal] * len(batch))
+            self._answer(batch, [refusal] * len(batch))
         except Fault as fault:
             self._held = None
-            _answer(batch, [fault] * len(batch))
+            self.counts.faults += 1
+            self._answer(batch, [fault] * len(batch))
         except Exception as error:
             # Whoever waits must be answered, and the next batch must still be written.
             _log.exception("writer_failed")
             self._held = None
-            _answer(batch, [error] * len(batch))
+            self._answer(batch, [error] * len(batch))
+        finally:
+            patience.cancel()
 
     async def _attempt(self, batch: list[_Asked[C, R]]) -> bool:
         """Try once; return False when another replica won the race."""
         held = await self._fresh()
         await self._make_outbox_room(held.document)
+        if self._away is not None:  # whoever asked was told so, and may have asked another replica
+            raise self._away
         commands = [asked.command for asked in batch]
         lean = without_recorded(held.document, self._recorder.recorded)
         decided = self._kind.decide_batch(lean, commands, self._context)
@@ -222,15 +319,19 @@ class Engine(Generic[D, C, R]):
                 await self._swap(held, stamped)
             except Conflict:
                 self._held = None
+                self.counts.conflicts += 1
                 return False
             except Fault as fault:
                 if not await self._landed():
+                    self.counts.faults += 1
                     self._answer_fault(batch, held.document, fault)
                     return True
+            self.counts.swapped(held.document, stamped, len(decided.outcomes))
             self._recorder.offer(stamped.outbox)
             self._performer.take(decided.effects)
-        _answer(batch, decided.outcomes)
-        self._queue.extendleft(reversed(batch[len(decided.outcomes) :]))
+        self._answer(batch, decided.outcomes)
+        rest = [asked for asked in batch[len(decided.outcomes) :] if not _was_told(asked)]
+        self._queue.extendleft(reversed(rest))
         return True
 
     def _context(self, claimed: int = 0) -> Context:
@@ -254,8 +355,9 @@ class Engine(Generic[D, C, R]):
     async def _swap(self, held: _Held[D], document: D) -> None:
         self._swapping = True
         try:
-            version = await self._store.swap(held.version, self._kind.codec.encode(document))
-            self._held = _Held(version, document)
+            data = self._kind.codec.encode(document)
+            version = await self._store.swap(held.version, data)
+            self._hold(_Held(version, document), len(data))
         finally:
             self._swapping = False
 
@@ -279,17 +381,24 @@ class Engine(Generic[D, C, R]):
         """Answer the fault to all but those that would have been refused anyway."""
         context = self._context()
         outcomes = [self._kind.decide_one(base, asked.command, context) for asked in batch]
-        _answer(batch, [each if isinstance(each, Refused) else fault for each in outcomes])
+        self._answer(batch, [each if isinstance(each, Refused) else fault for each in outcomes])
+
+    def _answer(
+        self, batch: Sequence[_Asked[C, R]], outcomes: Sequence[R | Refused | Exception]
+    ) -> None:
+        for asked, outcome in zip(batch, outcomes, strict=False):
+            if asked.answer.done():
+                continue
+            self.counts.answered(outcome)
+            if isinstance(outcome, Exception):
+                asked.answer.set_exception(outcome)
+            else:
+                asked.answer.set_result(outcome)
 
 
-def _answer(batch: Sequence[_Asked[C, R]], outcomes: Sequence[R | Refused | Exception]) -> None:
-    for asked, outcome in zip(batch, outcomes, strict=False):
-        if asked.answer.done():
-            continue
-        if isinstance(outcome, Exception):
-            asked.answer.set_exception(outcome)
-        else:
-            asked.answer.set_result(outcome)
+def _was_told(asked: _Asked[Any, Any]) -> bool:
+    """Say whether its caller has an answer; one that merely went away has none."""
+    return asked.answer.done() and not asked.answer.cancelled()
 
 
 Metadoc = Engine[Document, Command, Accepted]

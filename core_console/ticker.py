@@ -8,6 +8,7 @@ from typing import Protocol
 
 import structlog
 
+from core_console.counts import TickCounts
 from core_console.decide.commands import Command, Tick
 from core_console.decide.outcome import Outcome
 from core_console.ports import Clock, Fault, Ids
@@ -42,6 +43,7 @@ class Ticker:
         interval_s: float,
         chores: tuple[Callable[[], Awaitable[None]], ...] = (),
     ) -> None:
+        self.counts = TickCounts()
         self._console = console
         self._clock = clock
         self._ids = ids
@@ -52,12 +54,17 @@ class Ticker:
         """Tick at once, for a crash may have left something, and then at the interval."""
         while True:
             await self.tick()
-            await self._clock.sleep(self._interval_s * self._ids.jitter(SPREAD))
+            pause_s = self._interval_s * self._ids.jitter(SPREAD)
+            due_s = self._clock.monotonic() + pause_s
+            await self._clock.sleep(pause_s)
+            self.counts.began(self._clock.monotonic() - due_s)
 
     async def tick(self) -> None:
         """Do what is due, have it recorded, and do the chores; never raises."""
+        began_s = self._clock.monotonic()
         for work in (self._due, *self._chores):
             await self._done(work)
+        self.counts.ended(self._clock.monotonic() - began_s)
 
     async def _due(self) -> None:
         await self._console.submit(Tick())
@@ -68,7 +75,9 @@ class Ticker:
         try:
             await work()
         except Fault as fault:
+            self.counts.failures += 1
             _log.warning("tick_failed", reason=fault.message)
         except Exception:
+            self.counts.failures += 1
             # A bug met by one tick must not end all ticks: deadlines depend on them.
             _log.exception("tick_failed")

@@ -23,6 +23,7 @@ from core_console.decide.stored_reports import ReportsCommand, ReportsOutcome, S
 from core_console.doors import errors, query, strict
 from core_console.doors.gate import Attempt, Door, Gate
 from core_console.doors.operators import Operators
+from core_console.engine import Seen
 from core_console.model import audit
 from core_console.model.codec import canonical_json
 from core_console.model.document import Document
@@ -47,6 +48,9 @@ JUDGE_PATH = "/api/judgements"
 # The contract's (section 7).
 BODY_BYTES = 1024 * 1024
 
+PROVENANCE = "core-console-provenance"
+"""The header of a read that may not show the newest state."""
+
 _METHODS = "GET, HEAD, POST"
 _READS = frozenset({"GET", "HEAD"})
 
@@ -66,8 +70,8 @@ class Reports(Protocol):
         """Decide one command and return once its swap is durable; may raise Fault."""
         ...
 
-    async def snapshot(self) -> ReportsDocument:
-        """Return the newest durable document; may raise Fault."""
+    async def look(self) -> Seen[ReportsDocument]:
+        """Return the newest state that can be had, for reads alone; may raise Fault."""
         ...
 
 
@@ -159,11 +163,13 @@ class AgentReports:
                 raise errors.refused(known)
 
     async def _show(self, agent: str) -> Response:
-        latest = (await _asked(self._reports.snapshot())).latest.get(agent)
+        seen = await _asked(self._reports.look())
+        latest = seen.document.latest.get(agent)
         if latest is None:
             raise errors.rejection(404, f"{agent} has not reported yet")
         data = await _asked(self._blobs.get(latest.digest))
-        return Response(_shown(latest, data), media_type="application/json")
+        said = {PROVENANCE: seen.provenance} if seen.provenance else {}
+        return Response(_shown(latest, data), media_type="application/json", headers=said)
 
 
 class _Path:

@@ -12,12 +12,13 @@ from runink.core.atlas.v1 import playbook_pb2 as pb
 from runink.core.atlas.v1.playbook_pb2_grpc import PlaybookServiceServicer
 
 from core_console.capex.service import Capex
-from core_console.decide import commands, foureyes, runs
+from core_console.decide import commands, foureyes, runs, schedule
 from core_console.decide.commands import Command
 from core_console.decide.lifecycle import unknown_playbook
 from core_console.decide.operators import unknown_run
 from core_console.decide.outcome import Accepted, Refused
 from core_console.engine import Policy
+from core_console.model.document import Document
 from core_console.model.event import Event
 from core_console.model.faults import InvariantError
 from core_console.model.playbook import AGENTS, Playbook
@@ -25,11 +26,15 @@ from core_console.model.run import Run
 from core_console.ports import GitHub
 from core_console.rpc import caller, drafts, enums, from_proto, pages, to_proto
 from core_console.rpc.console import Console
-from core_console.rpc.errors import NotBuiltError, RefusedError
+from core_console.rpc.errors import RefusedError
 from core_console.rpc.from_proto import known_id
 from core_console.rpc.gate import Context
 from core_console.rpc.pages import Position
 from core_console.rpc.run_views import RunViews
+from core_console.rpc.watch import Watch
+
+PROVENANCE = "core-console-provenance"
+"""The trailing metadata of a read that may not show the newest state."""
 
 
 class Playbooks(PlaybookServiceServicer):
@@ -41,9 +46,10 @@ class Playbooks(PlaybookServiceServicer):
         self._github = github
         self._policy = policy
         self._run_views = RunViews()
+        self._watch = Watch(console=console, show_playbook=self._shown, run_views=self._run_views)
 
     async def ListPlaybooks(
-        self, request: pb.ListPlaybooksRequest, _context: Context
+        self, request: pb.ListPlaybooksRequest, context: Context
     ) -> pb.ListPlaybooksResponse:
         """List the playbooks by name."""
         wanted = from_proto.statuses(request.statuses, enums.PLAYBOOK_STATUS_OF)
@@ -53,16 +59,16 @@ class Playbooks(PlaybookServiceServicer):
             page_size=request.page_size,
             page_token=request.page_token,
         )
-        document = await self._console.snapshot()
+        document = await self._seen(context)
         kept = (each for each in document.playbooks.values() if each.status in wanted or not wanted)
         found, token = pages.cut(kept, page, _by_name)
         return pb.ListPlaybooksResponse(playbooks=map(self._shown, found), next_page_token=token)
 
     async def GetPlaybook(
-        self, request: pb.GetPlaybookRequest, _context: Context
+        self, request: pb.GetPlaybookRequest, context: Context
     ) -> pb.GetPlaybookResponse:
         """Read one playbook."""
-        found = (await self._console.snapshot()).playbooks.get(request.id)
+        found = (await self._seen(context)).playbooks.get(request.id)
         if found is None:
             raise RefusedError(unknown_playbook(known_id(request.id)))
         return pb.GetPlaybookResponse(playbook=self._shown(found))
@@ -135,7 +141,7 @@ class Playbooks(PlaybookServiceServicer):
         command = commands.CancelRun(_actor(), known_id(request.run_id), request.note)
         return pb.CancelRunResponse(run=await self._run(command))
 
-    async def ListRuns(self, request: pb.ListRunsRequest, _context: Context) -> pb.ListRunsResponse:
+    async def ListRuns(self, request: pb.ListRunsRequest, context: Context) -> pb.ListRunsResponse:
         """List runs, newest first."""
         wanted = from_proto.statuses(request.statuses, enums.RUN_STATUS_OF)
         page = pages.read(
@@ -144,7 +150,7 @@ class Playbooks(PlaybookServiceServicer):
             page_size=request.page_size,
             page_token=request.page_token,
         )
-        document = await self._console.snapshot()
+        document = await self._seen(context)
         kept = (
             run
             for run in chain(document.running.values(), document.finished.values())
@@ -153,9 +159,9 @@ class Playbooks(PlaybookServiceServicer):
         found, token = pages.cut(kept, page, _by_start, newest_first=True)
         return pb.ListRunsResponse(runs=map(self._run_views.of, found), next_page_token=token)
 
-    async def GetRun(self, request: pb.GetRunRequest, _context: Context) -> pb.GetRunResponse:
+    async def GetRun(self, request: pb.GetRunRequest, context: Context) -> pb.GetRunResponse:
         """Read one run."""
-        found = runs.find(await self._console.snapshot(), request.id)
+        found = runs.find(await self._seen(context), request.id)
         if found is None:
             raise RefusedError(unknown_run(known_id(request.id)))
         return pb.GetRunResponse(run=self._run_views.of(found))
@@ -177,7 +183,7 @@ class Playbooks(PlaybookServiceServicer):
         )
 
     async def ListEvents(
-        self, request: pb.ListEventsRequest, _context: Context
+        self, request: pb.ListEventsRequest, context: Context
     ) -> pb.ListEventsResponse:
         """List events, newest first."""
         page = pages.read(
@@ -186,7 +192,7 @@ class Playbooks(PlaybookServiceServicer):
             page_size=request.page_size,
             page_token=request.page_token,
         )
-        document = await self._console.snapshot()
+        document = await self._seen(context)
         kept = (
             event
             for event in document.events.values()
@@ -195,12 +201,18 @@ class Playbooks(PlaybookServiceServicer):
         found, token = pages.cut(kept, page, _by_time, newest_first=True)
         return pb.ListEventsResponse(events=map(to_proto.event, found), next_page_token=token)
 
-    async def WatchActivity(
-        self, _request: pb.WatchActivityRequest, _context: Context
+    def WatchActivity(
+        self, request: pb.WatchActivityRequest, context: Context
     ) -> AsyncIterator[pb.WatchActivityResponse]:
-        """Say that changes are not streamed yet."""
-        raise NotBuiltError("WatchActivity is not part of this version: poll GetRun or ListRuns")
-        yield pb.WatchActivityResponse()
+        """Tell what changed after a revision, and then whatever changes."""
+        return self._watch.follow(request.after_revision, context)
+
+    async def _seen(self, context: Context) -> Document:
+        """Return the state for a read; trailing metadata say when it may not be the newest."""
+        seen = await self._console.look()
+        if seen.provenance:
+            context.set_trailing_metadata(((PROVENANCE, seen.provenance),))
+        return seen.document
 
     async def _submit(self, command: Command) -> Playbook | Run | Event | None:
         outcome = await self._console.submit(command)
@@ -227,7 +239,8 @@ class Playbooks(PlaybookServiceServicer):
         rule = foureyes.activation(
             playbook, self._policy.admission, bar_all_editors=self._policy.bar_all_editors
         )
-        return to_proto.playbook(playbook, rule)
+        slots = schedule.next_slots(playbook, now=self._console.clock.now())
+        return to_proto.playbook(playbook, rule, slots)
 
 
 def _actor() -> str:

@@ -28,6 +28,7 @@ from core_console.doors.gate import Gate, Refusals
 from core_console.doors.inputs import Inputs
 from core_console.doors.operators import Authenticator, Operators
 from core_console.doors.step_report import Console
+from core_console.engine import Seen
 from core_console.governance.tokens import Identity
 from core_console.governance.trail import Trail
 from core_console.governance.verify import Verification
@@ -261,8 +262,8 @@ class NoRuns:
 class NoReports:
     """Nobody reported, and nobody can."""
 
-    async def snapshot(self) -> ReportsDocument:
-        return EMPTY_REPORTS
+    async def look(self) -> Seen[ReportsDocument]:
+        return Seen(EMPTY_REPORTS)
 
     async def submit(self, command: ReportsCommand) -> ReportsOutcome:
         return Refused(Code.UNAVAILABLE, f"{type(command).__name__} is not taken here")
