@@ -6,26 +6,26 @@ run, for absolute figures drift with the machine. Bounded: a few seconds a row, 
 
 import argparse
 import asyncio
+import dataclasses
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
 
 import grpc
 from msgspec.structs import replace
 from rich.console import Console as Screen
-from rich.table import Table
 from runink.core.atlas.v1 import playbook_pb2 as pb
 from runink.core.atlas.v1.playbook_pb2_grpc import PlaybookServiceStub
 
 from core_console.app import DOCUMENT_PATH
+from core_console.batch import METADOC
 from core_console.clock import RandomIds, SystemClock
 from core_console.decide import runs
+from core_console.decide.commands import Tick
 from core_console.decide.context import Context
 from core_console.decide.identity import Admission
 from core_console.governance.rootkey import KeyFile, make_key
@@ -36,17 +36,22 @@ from core_console.model.playbook import (
     Playbook,
     PlaybookStatus,
     RequireApproval,
+    ScheduleTrigger,
     Spec,
     Step,
     StepKind,
+    Trigger,
+    TriggerState,
 )
 from core_console.model.run import RunStatus, StepRunStatus, TriggerKind
 from core_console.store.durable import replace as replace_durably
 from core_console.store.file import FileDocument
+from scripts.bench.measuring import Row, clean_environment, measure, row_of, rss_mib, show
 
 PLAYBOOKS = 100
 FULL_BYTES = 700_000
 OPERATOR = "bench@example.com"
+SCREEN = Screen()
 
 
 def playbook(number: int) -> Playbook:
@@ -101,32 +106,6 @@ def document(size_bytes: int) -> Document:
         )
         finished[each.id] = each
     return replace(made, finished=finished)
-
-
-class Row:
-    """One measurement: milliseconds of every call, and how long they took together."""
-
-    def __init__(self, name: str, times_ms: list[float], wall_s: float) -> None:
-        self.name = name
-        self.rate = len(times_ms) / wall_s
-        ordered = sorted(times_ms)
-        self.p50_ms = statistics.median(ordered)
-        self.p99_ms = ordered[min(len(ordered) - 1, int(len(ordered) * 0.99))]
-
-
-async def measure(
-    name: str, callers: int, seconds: float, call: Callable[[int], Awaitable[float]]
-) -> Row:
-    """Let `callers` call one after another for `seconds`; a call returns its own milliseconds."""
-    times: list[float] = []
-    began = time.perf_counter()
-
-    async def caller(number: int) -> None:
-        while time.perf_counter() - began < seconds:
-            times.append(await call(number))
-
-    await asyncio.gather(*(caller(number) for number in range(callers)))
-    return Row(name, times, time.perf_counter() - began)
 
 
 async def run_now(address: str, token: str, callers: int, seconds: float, name: str) -> Row:
@@ -198,7 +177,8 @@ def bare_write(folder: Path, size_bytes: int, times: int = 200) -> Row:
         start = time.perf_counter()
         replace_durably(folder / "bare", data, lambda: b"", 0)
         took.append((time.perf_counter() - start) * 1_000)
-    return Row(f"bare durable write, {size_bytes // 1024} KiB", took, time.perf_counter() - began)
+    name = f"bare durable write, {size_bytes // 1024} KiB"
+    return row_of(name, took, time.perf_counter() - began)
 
 
 def bare_echo(callers: int, seconds: float) -> Row:
@@ -248,12 +228,11 @@ class Served:
         self.token = issue(
             OPERATOR, timedelta(hours=1), key=key, now=now, token_id=RandomIds().new("TOK")
         )
-        env = {k: v for k, v in os.environ.items() if not k.startswith(("CONSOLE_", "CORE_"))}
-        env |= {
-            "CONSOLE_APPFS_DIR": str(root),
-            "CONSOLE_GRPC_ADDR": "127.0.0.1:0",
-            "CONSOLE_HTTP_ADDR": "127.0.0.1:0",
-        }
+        env = clean_environment(
+            CONSOLE_APPFS_DIR=str(root),
+            CONSOLE_GRPC_ADDR="127.0.0.1:0",
+            CONSOLE_HTTP_ADDR="127.0.0.1:0",
+        )
         began = time.perf_counter()
         self._process = subprocess.Popen(
             (sys.executable, "-m", "core_console", "serve"),
@@ -274,8 +253,7 @@ class Served:
 
     def rss_mib(self) -> float:
         """Return the memory of the console process in MiB."""
-        status = Path(f"/proc/{self._process.pid}/status").read_text()
-        return int(status.split("VmRSS:")[1].split()[0]) / 1_024
+        return rss_mib(self._process.pid)
 
     def end(self) -> None:
         """Stop the console."""
@@ -289,54 +267,76 @@ async def _store(root: Path, stored: Document) -> None:
     store.close()
 
 
-def shown(rows: Sequence[tuple[Row, str]]) -> Table:
-    """Return the rows as a table."""
-    table = Table("what", "per s", "p50 ms", "p99 ms", "ratio")
-    for row, ratio in rows:
-        table.add_row(row.name, f"{row.rate:,.0f}", f"{row.p50_ms:.2f}", f"{row.p99_ms:.2f}", ratio)
-    return table
+def measured(folder: Path, seconds: float) -> list[Row]:
+    """Measure the baselines, and a console on a small and on a full document."""
+    rows = [bare_write(folder, FULL_BYTES)]
+    echoes = {callers: bare_echo(callers, seconds) for callers in (1, 16, 64)}
+    rows += echoes.values()
+    for label, size in (("small", 0), ("full", FULL_BYTES)):
+        served = Served(folder / label, document(size))
+        SCREEN.print(f"{label}: first answer {served.start_s:.2f} s, {served.rss_mib():.0f} MiB")
+        rows += _calls(served, label, seconds, echoes)
+        rows += _reads(served, label, seconds / 2)
+        SCREEN.print(f"{label}: after the load {served.rss_mib():.0f} MiB")
+        served.end()
+    return rows
+
+
+def _calls(served: Served, label: str, seconds: float, echoes: dict[int, Row]) -> list[Row]:
+    rows = []
+    for callers, echo in echoes.items():
+        name = f"RunNow, {label}, {callers} callers"
+        row = asyncio.run(run_now(served.address, served.token, callers, seconds, name))
+        # Each RunNow is followed by a CancelRun: two durable calls.
+        ratio = f"{row.rate * 2 / echo.rate:.2f} of echo, run and cancel"
+        rows.append(dataclasses.replace(row, ratio=ratio))
+    return rows
+
+
+def _reads(served: Served, label: str, seconds: float) -> list[Row]:
+    return [
+        asyncio.run(ask(served.address, served.token, 1, seconds, f"{what}, {label}, 1 caller"))
+        for ask, what in ((get_playbook, "GetPlaybook"), (list_runs, "ListRuns of 50"))
+    ]
+
+
+def ticks(times: int = 300) -> Row:
+    """Measure a tick over 100 ACTIVE playbooks with nothing due, in this process."""
+    cron = Trigger("hourly", ScheduleTrigger("0 * * * *"), 60)
+    stored = document(0)
+    now = SystemClock().now()
+    playbooks = {
+        key: replace(
+            each,
+            spec=replace(each.spec, triggers=(cron,)),
+            switched_at=now,
+            trigger_states={"hourly": TriggerState(slot_done=now)},
+        )
+        for key, each in stored.playbooks.items()
+    }
+    stored = replace(stored, playbooks=playbooks)
+    context = Context(
+        now=now, ids=RandomIds(), replica="bench", admission=Admission(), sender_room=30
+    )
+    took: list[float] = []
+    began = time.perf_counter()
+    for _ in range(times):
+        start = time.perf_counter()
+        batch = METADOC.decide_batch(stored, [Tick()], lambda _: context)
+        took.append((time.perf_counter() - start) * 1_000)
+        assert batch.document is stored, "a tick with nothing due writes nothing"
+    return row_of("tick over 100 schedules, nothing due", took, time.perf_counter() - began)
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=4.0, help="time of each row, at most 30")
-    seconds = min(parser.parse_args().seconds, 30.0)
-    screen = Screen()
-    rows: list[tuple[Row, str]] = []
+    parser.add_argument("--json", type=Path, help="write the figures here too")
+    given = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=".") as name:
-        folder = Path(name)
-        write = bare_write(folder, FULL_BYTES)
-        rows.append((write, ""))
-        echoes = {callers: bare_echo(callers, seconds) for callers in (1, 16, 64)}
-        rows += [(row, "") for row in echoes.values()]
-        for label, size in (("small", 0), ("full", FULL_BYTES)):
-            served = Served(folder / label, document(size))
-            screen.print(
-                f"start to first answer, {label} document: {served.start_s:.2f} s, "
-                f"{served.rss_mib():.0f} MiB"
-            )
-            for callers in (1, 16, 64):
-                row = asyncio.run(
-                    run_now(
-                        served.address,
-                        served.token,
-                        callers,
-                        seconds,
-                        f"RunNow, {label}, {callers} callers",
-                    )
-                )
-                rows.append(
-                    (row, f"{row.rate * 2 / echoes[callers].rate:.2f} of echo (run + cancel)")
-                )
-            for ask, what in ((get_playbook, "GetPlaybook"), (list_runs, "ListRuns of 50")):
-                row = asyncio.run(
-                    ask(served.address, served.token, 1, seconds / 2, f"{what}, {label}, 1 caller")
-                )
-                rows.append((row, ""))
-            screen.print(f"after load, {label} document: {served.rss_mib():.0f} MiB")
-            served.end()
-    screen.print(shown(rows))
+        rows = measured(Path(name), min(given.seconds, 30.0))
+    show([*rows, ticks()], json_path=given.json)
 
 
 if __name__ == "__main__":
