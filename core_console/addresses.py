@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 _HOST = re.compile(r"[A-Za-z0-9.:_-]{1,253}")
 _PORT = re.compile(r"[0-9]{1,5}")
 _PORT_MAX = 65_535
+_NETWORK_BITS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,22 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def neighbourhood(host: str) -> str:
+    """Return what a peer's address is counted by: of IPv6 the network that one customer gets.
+
+    Whoever has one address of it has 2^64, so that counting addresses would count nothing.
+    """
+    try:
+        address = ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return host
+    if isinstance(address, ipaddress.IPv4Address):
+        return str(address)
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return str(ipaddress.IPv6Network((address, _NETWORK_BITS), strict=False))
 
 
 def split_address(text: str) -> Address | None:

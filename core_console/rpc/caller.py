@@ -6,7 +6,9 @@ as long as the call: gRPC answers each call in a task of its own.
 
 from contextvars import ContextVar
 from dataclasses import dataclass
+from urllib.parse import unquote
 
+from core_console.addresses import neighbourhood
 from core_console.governance.tokens import Identity
 
 ANONYMOUS = "anonymous"
@@ -18,11 +20,13 @@ class Call:
 
     A write that changes nothing leaves no entry in the document, so the gate records it.
     `fault` is why it changed nothing although it is answered, such as a file's own faults.
+    `message` is the request as it came, empty until it has.
     """
 
     identity: Identity | None = None
     unchanged: bool = False
     fault: str = ""
+    message: bytes = b""
 
     @property
     def actor(self) -> str:
@@ -43,3 +47,15 @@ def enter() -> Call:
 def current() -> Call:
     """Return the call that this task answers."""
     return _current.get()
+
+
+def peer_of(peer: str) -> str:
+    """Return the address of gRPC's `ipv4:192.0.2.1:5000`, without the port that changes."""
+    kind, _, rest = unquote(peer).partition(":")
+    address = rest.rpartition(":")[0].strip("[]") if kind in {"ipv4", "ipv6"} else kind
+    return address or "unknown"
+
+
+def origin_of(peer: str) -> str:
+    """Return by what the calls of gRPC's peer are counted."""
+    return neighbourhood(peer_of(peer))

@@ -6,28 +6,30 @@ records or repeats a bearer or a text that somebody wrote.
 """
 
 import traceback
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol, cast
-from urllib.parse import unquote
+from typing import Protocol
 
 import grpc
 import structlog
-from google.protobuf.message import DecodeError, Message
+from google.protobuf.message import Message
 from msgspec import Struct
 
 from core_console.decide.identity import Admission
-from core_console.decide.outcome import Code, Refused
+from core_console.decide.outcome import Refused
 from core_console.governance.policy import MethodClass, Rule, authorize, rule_of
 from core_console.governance.tokens import Identity
 from core_console.model.audit import Entry, Outcome
 from core_console.model.faults import InvariantError
 from core_console.ports import Clock, Fault
-from core_console.rpc import caller, errors
+from core_console.rpc import caller, errors, handlers
+from core_console.rpc.arrival import Arrivals, patience_s
 from core_console.rpc.caller import Call
 from core_console.rpc.errors import Answer, RefusedError
 from core_console.rpc.from_proto import known_id
+from core_console.rpc.handlers import Handler
+from core_console.rpc.public import Public
 
 log = structlog.get_logger(__name__)
 
@@ -38,24 +40,7 @@ _ID_FIELDS = ("playbook_id", "id", "run_id", "step_id")
 
 _FRAMES_LOGGED = 8
 
-MESSAGE_BYTES = 4 * 1024 * 1024
-"""gRPC's own default. The largest playbook is under 100 KiB; a client that sends more gets a
-sentence about what is too long rather than a transport's error."""
-
-UPLOAD_BYTES = 16 * 1024 * 1024 + 64 * 1024
-"""An upload of twice the largest feed still gets its `too_large` as a fault of the file; the rest
-is for the other fields and the framing (CapEx page, section 2)."""
-
-MESSAGE_BYTES_OF = {"/runink.core.atlas.v1.CapexService/StageFeed": UPLOAD_BYTES}
-"""The methods that take more than a default message; every other one refuses it undecoded."""
-
-if TYPE_CHECKING:  # it is generic for the type checker alone
-    Handler = grpc.RpcMethodHandler[Any, Any]
-else:
-    Handler = grpc.RpcMethodHandler
-
-Context = grpc.aio.ServicerContext[Any, Any]
-Perform = Callable[[Any, Context], Awaitable[Message | None]]
+Context = handlers.Context
 
 
 class Refusals(Protocol):
@@ -84,8 +69,8 @@ class _Served(Struct, frozen=True, gc=False):
 
     method: str
     rule: Rule
-    decode: Callable[[bytes], Message]
-    perform: Perform
+    decode: handlers.Decode
+    perform: handlers.Perform
 
 
 class Gate(grpc.aio.ServerInterceptor):
@@ -103,6 +88,8 @@ class Gate(grpc.aio.ServerInterceptor):
         self._admission = admission
         self._refusals = refusals
         self._clock = clock
+        self._arrivals = Arrivals()
+        self._public = Public(self._arrivals)
         self._guarded: dict[str, Handler] = {}
 
     async def intercept_service(
@@ -123,43 +110,38 @@ class Gate(grpc.aio.ServerInterceptor):
     def _guard(self, method: str, handler: Handler) -> Handler:
         rule = rule_of(method)
         if rule.method_class is MethodClass.PUBLIC:
-            return handler
+            return self._public.bounded(method, handler)
         if handler.request_streaming:
             raise InvariantError(f"{method} streams requests, and the gate guards no such method")
-        decode = cast("Callable[[bytes], Message]", handler.request_deserializer)
-        served = _Served(method, rule, decode, _perform(handler))
+        served = _Served(method, rule, handlers.decode_of(handler), handlers.perform_of(handler))
 
-        async def answer(raw: bytes, context: Context) -> Message | None:
-            return await self._answer(served, raw, context)
+        async def answer(_messages: object, context: Context) -> Message | None:
+            return await self._answer(served, context)
 
-        # Without a deserializer the bytes arrive here: a caller who may not call costs no parse.
-        make: Callable[..., Handler] = (
-            grpc.unary_stream_rpc_method_handler
-            if handler.response_streaming
-            else grpc.unary_unary_rpc_method_handler
-        )
-        return make(answer, None, handler.response_serializer)
+        return handlers.answering(handler, answer)
 
-    async def _answer(self, served: _Served, raw: bytes, context: Context) -> Message | None:
+    async def _answer(self, served: _Served, context: Context) -> Message | None:
         call = caller.enter()
         try:
-            self._admit(call, served.method, context)
-            response = await served.perform(_decoded(served, raw), context)
+            await self._admit(call, served.method, context)
+            request = handlers.decoded(served.method, served.decode, call.message)
+            response = await served.perform(request, context)
             if call.fault:
-                await self._record(served, raw, context, Outcome.FAILURE, call.fault)
+                await self._record(served, context, Outcome.FAILURE, call.fault)
             elif call.unchanged:
                 sentence = "the same again; nothing changed"
-                await self._record(served, raw, context, Outcome.SUCCESS, sentence)
+                await self._record(served, context, Outcome.SUCCESS, sentence)
         except Exception as error:
             answer = errors.answer_to(error)
             if answer.code is grpc.StatusCode.INTERNAL:
                 _log_bug(served.method, error)
-            await self._record_refusal(served, raw, context, answer)
+            await self._record_refusal(served, context, answer)
         else:
             return response
         return await context.abort(answer.code, answer.sentence, answer.details)
 
-    def _admit(self, call: Call, method: str, context: Context) -> None:
+    async def _admit(self, call: Call, method: str, context: Context) -> None:
+        """Let in who may call, with their message; nobody's who is unknown is waited for."""
         found = self._authenticator.identify(_authorization(context), self._clock.now())
         if isinstance(found, Refused):
             raise RefusedError(found)
@@ -170,17 +152,20 @@ class Gate(grpc.aio.ServerInterceptor):
             admission=self._admission,
             console_is_open=found is None and self._authenticator.is_open,
         )
+        who = found.email if found else caller.origin_of(context.peer())
+        if found is not None or refused is None:
+            # Who is known and may not call is recorded with what they wanted to change.
+            timeout_s = patience_s(method, identified=found is not None)
+            call.message = await self._arrivals.message(context, who, timeout_s=timeout_s)
         if refused is not None:
             raise RefusedError(refused)
 
-    async def _record_refusal(
-        self, served: _Served, raw: bytes, context: Context, answer: Answer
-    ) -> None:
+    async def _record_refusal(self, served: _Served, context: Context, answer: Answer) -> None:
         outcome = Outcome.DENIED if answer.code in _DENIED else Outcome.FAILURE
-        await self._record(served, raw, context, outcome, answer.sentence)
+        await self._record(served, context, outcome, answer.sentence)
 
     async def _record(
-        self, served: _Served, raw: bytes, context: Context, outcome: Outcome, detail: str
+        self, served: _Served, context: Context, outcome: Outcome, detail: str
     ) -> None:
         """Record a write that changed nothing; a log that cannot be written hides no answer."""
         if not served.rule.action:
@@ -190,43 +175,15 @@ class Gate(grpc.aio.ServerInterceptor):
             at=self._clock.now(),
             actor=call.actor,
             action=served.rule.action,
-            target=_target(served, raw),
+            target=_target(served, call.message) if call.identity else "",
             outcome=outcome,
             detail=detail,
             subject=served.rule.subject,
         )
         with suppress(Fault):
             await self._refusals.record(
-                entry, identified=call.identity is not None, peer=peer_of(context.peer())
+                entry, identified=call.identity is not None, peer=caller.peer_of(context.peer())
             )
-
-
-def _perform(handler: Handler) -> Perform:
-    """Return the method as one awaitable, so that both shapes leave by the same way.
-
-    gRPC takes a coroutine that writes for itself as well as a generator of messages.
-    """
-    if not handler.response_streaming:
-        return cast("Perform", handler.unary_unary)
-    behaviour = cast("Callable[[Any, Context], AsyncIterator[Message]]", handler.unary_stream)
-
-    async def perform(request: Message, context: Context) -> None:
-        async for message in behaviour(request, context):
-            await context.write(message)
-
-    return perform
-
-
-def _decoded(served: _Served, raw: bytes) -> Message:
-    most = MESSAGE_BYTES_OF.get(served.method, MESSAGE_BYTES)
-    if len(raw) > most:
-        sentence = f"the request has {len(raw):,} bytes; this method takes at most {most:,}"
-        raise RefusedError(Refused(Code.RESOURCE_EXHAUSTED, sentence))
-    try:
-        return served.decode(raw)
-    except DecodeError:
-        sentence = "the request is no message of this method: send it as the contract defines it"
-        raise RefusedError(Refused(Code.INVALID_ARGUMENT, sentence)) from None
 
 
 def _authorization(context: Context) -> list[str]:
@@ -239,18 +196,11 @@ def _authorization(context: Context) -> list[str]:
 def _target(served: _Served, raw: bytes) -> str:
     """Return the ids that the request names, as far as they can be ids."""
     try:
-        request = _decoded(served, raw)
+        request = handlers.decoded(served.method, served.decode, raw)
     except RefusedError:
         return ""
     named = (getattr(request, field, "") for field in _ID_FIELDS)
     return "/".join(each for each in named if isinstance(each, str) and known_id(each))
-
-
-def peer_of(peer: str) -> str:
-    """Return the address of gRPC's `ipv4:192.0.2.1:5000`, without the port that changes."""
-    kind, _, rest = unquote(peer).partition(":")
-    address = rest.rpartition(":")[0].strip("[]") if kind in {"ipv4", "ipv6"} else kind
-    return address or "unknown"
 
 
 def _log_bug(method: str, error: Exception) -> None:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from grpc_health.v1.health import aio as health
 from grpc_reflection.v1alpha import reflection
 from runink.core.atlas.v1 import (
     audit_pb2,
@@ -30,8 +29,10 @@ from core_console.ports import Clock, Fault, GitHub, Log
 from core_console.rpc.audit import Audit
 from core_console.rpc.capex import Feeds
 from core_console.rpc.console import Console
-from core_console.rpc.gate import UPLOAD_BYTES, Authenticator, Gate, Refusals
+from core_console.rpc.gate import Authenticator, Gate, Refusals
 from core_console.rpc.governance import Governance
+from core_console.rpc.handlers import UPLOAD_BYTES
+from core_console.rpc.health import Health
 from core_console.rpc.playbooks import Playbooks
 from core_console.rpc.reflection import described
 
@@ -44,13 +45,29 @@ METADATA_BYTES = 16 * 1024
 """An operator token is at most 4 KiB; this leaves room for what proxies and tracers add."""
 
 RPCS_MAX = 1_024
-"""Four batches of the writer: whoever comes behind them waits longer than by trying again."""
+"""Four batches of the writer: whoever comes behind them waits longer than by trying again. What
+stands without working (public streams, calls whose message has not come) has smaller bounds of its
+own (`public`, `arrival`), for these places are everybody's."""
 
 STREAMS_MAX = 256
-"""RPCs of one connection at once: one client may fill one batch, not all of them."""
+"""RPCs of one connection at once: a client fills one batch of the writer over one connection. It
+bounds no caller: any may have several connections."""
 
-IDLE_MS = 30 * 60 * 1_000
-"""A client that says nothing for half an hour may connect again."""
+CONNECTIONS_MAX = 1_024
+"""As many as RPCs; fewer where the process may open fewer files (`app.descriptors`). Whoever comes
+beyond is hung up on: gRPC cannot tell whose they are, so a crowd is a proxy's to keep out."""
+
+HANDSHAKE_MS = 10 * 1_000
+"""TLS and the first frames take a few packets; who sends none holds a place for nothing."""
+
+IDLE_MS = 5 * 60 * 1_000
+"""A client that calls nothing for five minutes may connect again: places are few."""
+
+AGE_MS = 30 * 60 * 1_000
+AGE_GRACE_MS = 2 * 60 * 1_000
+"""No call stands for ever, whatever its peer sends or leaves unread: after half an hour a
+connection takes no new calls, and it ends after as long as the longest upload may take. Clients
+connect again by themselves; who follows a stream opens it again."""
 
 PING_MS = 60 * 1_000
 PING_PATIENCE_MS = 20 * 1_000
@@ -67,7 +84,10 @@ _OPTIONS = (
     ("grpc.max_metadata_size", METADATA_BYTES),
     ("grpc.absolute_max_metadata_size", METADATA_BYTES),
     ("grpc.max_concurrent_streams", STREAMS_MAX),
+    ("grpc.server_handshake_timeout_ms", HANDSHAKE_MS),
     ("grpc.max_connection_idle_ms", IDLE_MS),
+    ("grpc.max_connection_age_ms", AGE_MS),
+    ("grpc.max_connection_age_grace_ms", AGE_GRACE_MS),
     ("grpc.keepalive_time_ms", PING_MS),
     ("grpc.keepalive_timeout_ms", PING_PATIENCE_MS),
     ("grpc.http2.min_ping_interval_without_data_ms", PINGS_APART_MS),
@@ -117,22 +137,25 @@ class Listener:
 
     server: grpc.aio.Server
     port: int
-    _health: health.HealthServicer
+    _health: Health
 
     async def start(self) -> None:
         """Begin to answer."""
-        for service in SERVICES:
-            await self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
         await self.server.start()
 
     async def stop(self, grace_s: float = STOP_S) -> None:
         """Refuse new calls, let those under way finish for at most `grace_s`, and stop."""
-        await self._health.enter_graceful_shutdown()
+        self._health.stop()
         await self.server.stop(grace_s)
 
 
 def build(
-    parts: Parts, *, host: str, port: int, certificate: Certificate | None = None
+    parts: Parts,
+    *,
+    host: str,
+    port: int,
+    certificate: Certificate | None = None,
+    connections_max: int = CONNECTIONS_MAX,
 ) -> Listener:
     """Return a server bound to the address, with every service; port 0 takes a free one.
 
@@ -146,15 +169,17 @@ def build(
         clock=parts.clock,
     )
     server = grpc.aio.server(
-        interceptors=(gate,), options=_OPTIONS, maximum_concurrent_rpcs=RPCS_MAX
+        interceptors=(gate,),
+        options=(*_OPTIONS, ("grpc.max_allowed_incoming_connections", connections_max)),
+        maximum_concurrent_rpcs=RPCS_MAX,
     )
     _add_services(server, parts)
-    health_servicer = health.HealthServicer()
-    health_pb2_grpc.add_HealthServicer_to_server(health_servicer, server)
+    health = Health(SERVICES)
+    health_pb2_grpc.add_HealthServicer_to_server(health, server)
     served = (*SERVICES, health_pb2.DESCRIPTOR.services_by_name["Health"].full_name)
     reflected = (*served, reflection.SERVICE_NAME)
     reflection.enable_server_reflection(reflected, server, pool=described())
-    return Listener(server, _bind(server, host, port, certificate), health_servicer)
+    return Listener(server, _bind(server, host, port, certificate), health)
 
 
 def _add_services(server: grpc.aio.Server, parts: Parts) -> None:

@@ -5,7 +5,7 @@ import pytest
 from runink.core.atlas.v1 import capex_pb2 as pb
 
 from core_console.ports import Fault
-from core_console.rpc.gate import MESSAGE_BYTES
+from core_console.rpc.handlers import MESSAGE_BYTES
 from tests.builders import AUTHOR, STRANGER
 from tests.rpc.feeds import CLEAN, PLAN, committed, faulty_plan, staged, upload
 from tests.rpc.site import Refusal, Site, refused

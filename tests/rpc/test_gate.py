@@ -17,8 +17,9 @@ from core_console.decide.outcome import Code, Outcome, Refused, Violation
 from core_console.model.document import Document
 from core_console.ports import Conflict, Fault
 from core_console.rpc import caller, errors
+from core_console.rpc.caller import peer_of
 from core_console.rpc.errors import BUG, RefusedError
-from core_console.rpc.gate import Context, Gate, peer_of
+from core_console.rpc.gate import Context, Gate
 from tests.builders import AUTHOR, SECOND, STRANGER
 from tests.rpc.messages import approval_only, creation
 from tests.rpc.site import Caller, Refusal, Site, refused

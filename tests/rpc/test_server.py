@@ -38,6 +38,8 @@ async def test_health_is_public_and_names_every_service(console: Site) -> None:
     for service in ("", *server.SERVICES):
         answer = await health.Check(health_pb2.HealthCheckRequest(service=service))
         assert answer.status == SERVING
+    listed = await health.List(health_pb2.HealthListRequest())  # type: ignore[attr-defined]  # newer than its types
+    assert set(listed.statuses) == {"", *server.SERVICES}
     request = health_pb2.HealthCheckRequest(service="no.Service")
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await health.Check(request)
