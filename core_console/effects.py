@@ -88,6 +88,11 @@ class Performer:
         self._under_way: set[asyncio.Task[None]] = set()
 
     @property
+    def waiting(self) -> int:
+        """How many effects wait to be performed."""
+        return len(self._waiting)
+
+    @property
     def room(self) -> int:
         """How many more effects may be claimed."""
         return WAITING_MAX - len(self._waiting)

@@ -30,6 +30,7 @@ from core_console.governance.chain import Chain
 from core_console.governance.refusals import Refusals
 from core_console.governance.tokens import Authenticator
 from core_console.governance.trail import Trail
+from core_console.metrics import Metrics, Sources
 from core_console.ports import Fault
 from core_console.raiser import Raiser
 from core_console.recorder import Recorder
@@ -125,6 +126,21 @@ class Console:
             ),
         )
 
+        self.metrics = Metrics(self._measured())
+
+    def _measured(self) -> Sources:
+        return Sources(
+            documents={
+                METADOC.name: (self.engine, self.recorder),
+                CAPEX.name: (self.feeds.engine, self.feeds.recorder),
+                REPORTS.name: (self.reports.engine, self.reports.recorder),
+            },
+            performer=self.performer,
+            ticker=self.ticker,
+            refusals=self.refusals,
+            log=self.log,
+        )
+
     async def _raise_events(self) -> None:
         await self.raiser.move()
 
@@ -192,7 +208,7 @@ class Console:
             inputs=Inputs(gate=gate, operators=operators, scope=self.feeds.capex.eyes.scope),
             raised=self.reports.raiser.move,
             run_url_prefix=self.run_url_prefix,
-            serving=lambda: self.serving,
+            replica=doors.Replica(lambda: self.serving, self.metrics.text),
         )
 
     def run_url_prefix(self) -> str:

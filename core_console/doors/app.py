@@ -4,19 +4,31 @@ Owns the list of routes and nothing that they do.
 """
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.routing import Route
 
-from core_console.doors import errors, events, health, step_report
+from core_console.doors import errors, events, health, metrics, step_report
 from core_console.doors.agent_reports import AgentReports
 from core_console.doors.audit import AuditDoors
 from core_console.doors.events import Events
 from core_console.doors.gate import Gate
 from core_console.doors.inputs import Inputs
 from core_console.doors.step_report import Console, StepReports
+
+
+@dataclass(frozen=True, slots=True)
+class Replica:
+    """What anybody may see of this process.
+
+    `serving` says cheaply whether it takes work now, `figures` returns its metrics.
+    """
+
+    serving: Callable[[], bool]
+    figures: Callable[[], bytes]
 
 
 def build(
@@ -28,9 +40,9 @@ def build(
     inputs: Inputs,
     raised: Callable[[], Awaitable[None]],
     run_url_prefix: Callable[[], str],
-    serving: Callable[[], bool],
+    replica: Replica,
 ) -> Starlette:
-    """Return the application; `serving` says cheaply whether the console takes work now.
+    """Return the application.
 
     `raised` moves the harness events that wait into the metadoc; it may raise Fault.
     `run_url_prefix` returns `<server>/<org>/<agents repo>/actions/runs/`; a Fault of it, while
@@ -39,7 +51,8 @@ def build(
     reports = StepReports(console=console, gate=gate, run_url_prefix=run_url_prefix, raised=raised)
     app = Starlette(
         routes=[
-            health.route(serving),
+            health.route(replica.serving),
+            metrics.route(replica.figures),
             Route(step_report.PATH, reports.door()),
             Route(events.PATH, Events(console=console, gate=gate).door()),
             *agent_reports.routes(),

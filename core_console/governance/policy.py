@@ -103,6 +103,7 @@ _SERVICES = {
 # The doors that take reports are not here: their bearer is the App's, not an operator's.
 _HTTP = {
     "GET /healthz": _PUBLIC,
+    "GET /metrics": _PUBLIC,  # figures alone, for programs that hold no operator's token
     "GET /api/data-governance-findings": _READ,
     "GET /api/rules-recon/report": _READ,
     "GET /api/rules-recon/inputs": _READ,

@@ -49,11 +49,13 @@ _log = structlog.get_logger(__name__)
 class Refusals:
     """The refusals of one process.
 
-    `unrecorded` counts those that are not in the chain, by themselves or in a sum.
+    `unrecorded` counts those that are not in the chain, by themselves or in a sum; `met` counts
+    all of them by their outcome.
     """
 
     def __init__(self, chain: Chain, clock: Clock) -> None:
         self.unrecorded = 0
+        self.met: Counter[Outcome] = Counter()
         self._chain = chain
         self._clock = clock
         self._late: set[asyncio.Task[None]] = set()
@@ -66,6 +68,7 @@ class Refusals:
 
         Without an identity it may be counted for the minute's sum instead.
         """
+        self.met[entry.outcome] += 1
         if not identified and not self._may_record(peer[:_PEER_CHARACTERS_MAX]):
             return
         await self._append(entry, 1)

@@ -303,6 +303,7 @@ def application(
     inputs: Inputs | None = None,
     raised: Callable[[], Awaitable[None]] = at_once,
     run_url_prefix: Callable[[], str] = lambda: URL,
+    figures: Callable[[], bytes] = bytes,
 ) -> Starlette:
     gate = Gate(github=bearers, refusals=refusals, clock=ManualClock(), body_s=body_s)
     operators = operators_of(Nobody(), auditors=frozenset())
@@ -322,7 +323,7 @@ def application(
         inputs=inputs or Inputs(gate=gate, operators=operators, scope=Scope),
         raised=raised,
         run_url_prefix=run_url_prefix,
-        serving=lambda: serving,
+        replica=app.Replica(lambda: serving, figures),
     )
 
 

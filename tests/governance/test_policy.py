@@ -107,7 +107,8 @@ def test_every_write_has_an_action_and_a_subject_and_no_read_has() -> None:
 def test_the_pages_that_auditors_read_are_theirs() -> None:
     for route in ("GET /api/audit", "GET /api/audit/{seq}", "GET /api/audit/verify"):
         assert rule_of(route).method_class is MethodClass.AUDITOR
-    assert rule_of("GET /healthz").method_class is MethodClass.PUBLIC
+    for route in ("GET /healthz", "GET /metrics"):
+        assert rule_of(route).method_class is MethodClass.PUBLIC
 
 
 @pytest.mark.parametrize(
@@ -126,7 +127,7 @@ def test_what_agents_reported_is_read_by_every_operator(path: str) -> None:
     assert code(f"GET {path}", None, is_open=True) is None
 
 
-@pytest.mark.parametrize("method", ["", "/a.B/C", f"{PLAYBOOK}getrun", "GET /metrics", "*"])
+@pytest.mark.parametrize("method", ["", "/a.B/C", f"{PLAYBOOK}getrun", "GET /nothing", "*"])
 def test_a_method_missing_from_the_table_is_admin(method: str) -> None:
     assert rule_of(method) is UNLISTED
     assert code(method, "auditor@example.com") is Code.PERMISSION_DENIED
