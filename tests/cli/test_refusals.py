@@ -133,7 +133,11 @@ def http_port() -> Iterator[str]:
         def log_message(self, *_: object) -> None:
             pass
 
-    with HTTPServer(("127.0.0.1", 0), Quiet) as server:
+    class Calm(HTTPServer):
+        def handle_error(self, *_: object) -> None:
+            pass
+
+    with Calm(("127.0.0.1", 0), Quiet) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         yield f"127.0.0.1:{server.server_port}"
