@@ -18,7 +18,7 @@ from rich.markup import escape
 
 from core_console.demo import story
 from core_console.demo.processes import DemoError, command, environment, free_port, server
-from core_console.demo.story import AUTHOR, SECOND, Stage
+from core_console.demo.stage import AUTHOR, SECOND, Stage, address_in
 
 ORG = "example-org"
 AGENTS_REPO = "core"
@@ -61,7 +61,7 @@ def _stage(folder: Path, screen: Screen) -> Iterator[Stage]:
         *("--state-dir", str(folder / "github")),
     )
     with server("stand-in for GitHub", arguments, environment(), folder) as ready:
-        github = story.address_in(ready)
+        github = address_in(ready)
         settings = {
             "CONSOLE_APPFS_DIR": str(folder / "root"),
             "CONSOLE_GRPC_ADDR": grpc,
