@@ -32,6 +32,7 @@ from core_console.model.document import Document, Versioned
 from core_console.ports import Clock, Conflict, Fault, Ids
 from core_console.ports import Document as Store
 from core_console.recorder import Recorder
+from core_console.subscribers import Subscribers
 
 _log = structlog.get_logger(__name__)
 
@@ -148,6 +149,7 @@ class Engine(Generic[D, C, R]):
         self._queue: deque[_Asked[C, R]] = deque()
         self._asked = asyncio.Event()
         self._writer: asyncio.Task[None] | None = None
+        self._subscribers: Subscribers[D] = Subscribers(self._newest, clock)
 
     async def start(self) -> None:
         """Load the document and start writing; raise Fault when it cannot be read."""
@@ -158,6 +160,7 @@ class Engine(Generic[D, C, R]):
     async def close(self) -> None:
         """Refuse new commands, finish those that wait, and stop."""
         self._closing = True
+        self.release()
         self._asked.set()
         if self._writer is not None:
             await self._writer
@@ -218,6 +221,24 @@ class Engine(Generic[D, C, R]):
             return self._held.document
         return (await self._fresh()).document
 
+    async def changed(self, revision: int, *, within_s: float) -> D:
+        """Return the durable document once it is at another revision, or as it is by then.
+
+        Raises:
+            Fault: the store cannot be asked, or the console is stopping.
+        """
+        return await self._subscribers.changed(revision, within_s=within_s)
+
+    def release(self) -> None:
+        """Let nobody wait for a change any more: the console is stopping."""
+        self._subscribers.end()
+
+    async def _newest(self) -> D:
+        seen = await self.look()
+        if seen.fault is not None:
+            raise seen.fault
+        return seen.document
+
     async def recorded(self) -> None:
         """Wait until what is decided now is in the chain, as far as the chain can be written."""
         with suppress(Fault):
@@ -236,6 +257,7 @@ class Engine(Generic[D, C, R]):
     def _hold(self, held: _Held[D], size_bytes: int) -> None:
         """Remember what is durable."""
         self._held, self._known = held, held.document
+        self._subscribers.tell(held.document)
         self.counts.known(held.document, size_bytes)
 
     def _decoded(self, data: bytes) -> D:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from core_console.decide import depth, firing, loopguard, runs, screen
+from core_console.decide import depth, firing, history, loopguard, runs, screen
 from core_console.decide.commands import RaiseEvent
 from core_console.decide.conditions import Facts
 from core_console.decide.context import Context
@@ -113,9 +113,9 @@ def _taken(document: Document, command: RaiseEvent) -> Document:
 def keep(document: Document, event: Event) -> Document:
     """Return the document with the event; the oldest beyond the newest 300 go."""
     events = document.events | {event.id: event}
-    for oldest in list(events)[: max(0, len(events) - EVENTS_MAX)]:
-        del events[oldest]
-    return replace(document, events=events)
+    oldest = list(events)[: max(0, len(events) - EVENTS_MAX)]
+    gone = [events.pop(each) for each in oldest]
+    return replace(document, events=events, trimmed=history.trimmed(document, gone))
 
 
 def _violations(command: RaiseEvent) -> Iterator[Violation]:

@@ -5,7 +5,7 @@ Owns every decision about a playbook that is not a run. A refused command change
 
 from msgspec.structs import replace
 
-from core_console.decide import firing, foureyes
+from core_console.decide import firing, foureyes, history
 from core_console.decide import spec as specs
 from core_console.decide.commands import (
     ActivatePlaybook,
@@ -129,7 +129,8 @@ def delete(document: Document, command: DeletePlaybook, context: Context) -> Out
     rest = {key: value for key, value in document.playbooks.items() if key != command.id}
     sentence = f"{command.actor} deleted playbook {command.id} at revision {playbook.revision}"
     record = entry(context, command.actor, "atlas.playbooks.delete", (command.id,), sentence)
-    return Accepted(replace(document, playbooks=rest), None, (record,))
+    remembering = history.with_deletion(document, command.id)
+    return Accepted(replace(remembering, playbooks=rest), None, (record,))
 
 
 def activate(document: Document, command: ActivatePlaybook, context: Context) -> Outcome:

@@ -74,7 +74,8 @@ _ENDED: dict[type[Action], dict[str, Any]] = {
 """What a step that ends by itself holds at its largest."""
 
 MARK_BYTES = 256
-"""A mark of a dispatch with the longest ids, or the number of an event that was taken."""
+"""A mark of a dispatch with the longest ids, the number of an event that was taken, or the
+deletion of a playbook."""
 
 
 def size_at_most(run: Run) -> int:

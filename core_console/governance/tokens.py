@@ -36,9 +36,13 @@ _VERIFIED_MAX = 4096
 
 
 class Identity(Struct, frozen=True, gc=False):
-    """Who is calling: an e-mail address in its one spelling."""
+    """Who is calling: an e-mail address in its one spelling, and until when that is proven.
+
+    `ends_at` matters to what outlives its beginning, such as a stream; None is for as long.
+    """
 
     email: str
+    ends_at: datetime | None = None
 
 
 class _Claims(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
@@ -118,7 +122,7 @@ def _judge(claims: _Claims, now: datetime) -> Identity | Refused:
     if now_s >= claims.exp:
         ended = datetime.fromtimestamp(claims.exp, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
         return _unauthenticated(f"the operator token expired at {ended}: issue a new one")
-    return Identity(claims.email)
+    return Identity(claims.email, datetime.fromtimestamp(claims.exp, UTC))
 
 
 def _unauthenticated(reason: str) -> Refused:

@@ -43,6 +43,13 @@ class Mark(Struct, frozen=True, gc=False, omit_defaults=True):
     reported: bool = False
 
 
+class Deletion(Struct, frozen=True, gc=False):
+    """That a playbook was deleted, by which revision of the document."""
+
+    playbook_id: str
+    revision: int
+
+
 class Document(Versioned, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """The metadoc.
 
@@ -50,7 +57,8 @@ class Document(Versioned, frozen=True, gc=False, kw_only=True, omit_defaults=Tru
     playbook cannot even be written down; `finished` holds final runs by run id, first finished
     first. `marks` holds the newest dispatches, oldest first. `taken` is the number of the last
     harness event that was taken from each other document; `trimmed` the revision of the newest
-    item of history that is gone. Mappings are never changed in place.
+    item of history that is gone; `deleted` the newest deletions of playbooks, oldest first.
+    Mappings are never changed in place.
     """
 
     playbooks: dict[str, Playbook]
@@ -60,6 +68,7 @@ class Document(Versioned, frozen=True, gc=False, kw_only=True, omit_defaults=Tru
     marks: tuple[Mark, ...] = ()
     taken: dict[str, int] = {}
     trimmed: int = 0
+    deleted: tuple[Deletion, ...] = ()
 
 
 EMPTY = Document(

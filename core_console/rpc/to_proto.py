@@ -70,8 +70,10 @@ def audit_outcome(outcome: str) -> audit_pb2.AuditOutcome.ValueType:
         return audit_pb2.AUDIT_OUTCOME_UNSPECIFIED
 
 
-def playbook(stored: Playbook, four_eyes: FourEyes) -> playbook_pb2.Playbook:
-    """Return the playbook with its counters, figures and who may activate it."""
+def playbook(
+    stored: Playbook, four_eyes: FourEyes, next_slots: Iterable[datetime]
+) -> playbook_pb2.Playbook:
+    """Return the playbook with its counters, figures, slots and who may activate it."""
     spec = stored.spec
     return playbook_pb2.Playbook(
         id=stored.id,
@@ -94,6 +96,7 @@ def playbook(stored: Playbook, four_eyes: FourEyes) -> playbook_pb2.Playbook:
         runs_succeeded=stored.runs_succeeded,
         success_rate=_success_rate(stored),
         expected_lift=common_pb2.Figure(absent_reason=_NO_LIFT),
+        next_slots=map(instant, next_slots),
         four_eyes=_four_eyes(four_eyes),
     )
 

@@ -19,7 +19,7 @@ from core_console.decide.commands import (
 from core_console.decide.context import Context
 from core_console.decide.outcome import Code
 from core_console.model.codec import spec_digest
-from core_console.model.document import Document
+from core_console.model.document import Deletion, Document
 from core_console.model.playbook import Playbook, PlaybookStatus
 from tests.builders import (
     AUTHOR,
@@ -215,7 +215,11 @@ def test_a_deleted_playbook_leaves_its_finished_runs() -> None:
     playbook = a_playbook(notify())
     document = a_document(playbook, a_playbook(id="PB-2"))
     outcome = accepted(document, DeletePlaybook(STRANGER, "PB-1"))
-    assert outcome.document == replace(document, playbooks={"PB-2": a_playbook(id="PB-2")})
+    assert outcome.document == replace(
+        document,
+        playbooks={"PB-2": a_playbook(id="PB-2")},
+        deleted=(Deletion("PB-1", document.revision + 1),),
+    )
     assert outcome.answer is None
     assert said(outcome) == [(STRANGER, "atlas.playbooks.delete", "PB-1", "success")]
     assert outcome.entries[0].detail == f"{STRANGER} deleted playbook PB-1 at revision 2"

@@ -85,14 +85,14 @@ def signed(key: RootKey, payload: dict[str, object]) -> str:
 
 def test_an_issued_token_names_its_operator_in_one_spelling(key: RootKey) -> None:
     token = token_of(key, " Ann@Example.COM ")
-    assert verify(token, key=key, now=NOW) == Identity(ANN)
+    assert verify(token, key=key, now=NOW) == Identity(ANN, NOW + HOUR)
     assert jwt.get_unverified_header(token) == {"alg": "EdDSA", "typ": "JWT", "kid": key.id}
 
 
 def test_a_token_ends_exactly_at_its_expiry(key: RootKey) -> None:
     token = token_of(key)
     last = NOW + HOUR - timedelta(milliseconds=1)
-    assert verify(token, key=key, now=last) == Identity(ANN)
+    assert verify(token, key=key, now=last) == Identity(ANN, NOW + HOUR)
     assert "expired at 2026-11-30 13:00:00 UTC" in refusal(verify(token, key=key, now=NOW + HOUR))
 
 
@@ -103,7 +103,9 @@ def test_no_token_is_issued_for_longer_than_30_days(key: RootKey, ttl: timedelta
 
 
 def test_a_token_of_30_days_is_the_longest(key: RootKey) -> None:
-    assert verify(token_of(key, ttl=timedelta(days=30)), key=key, now=NOW) == Identity(ANN)
+    longest = timedelta(days=30)
+    found = verify(token_of(key, ttl=longest), key=key, now=NOW)
+    assert found == Identity(ANN, NOW + longest)
 
 
 def test_no_token_is_issued_to_what_is_no_address(key: RootKey) -> None:
@@ -148,7 +150,7 @@ def test_any_other_claims_are_refused_even_when_signed(
 
 def test_a_clock_that_is_a_minute_behind_is_forgiven(key: RootKey) -> None:
     token = token_of(key)
-    assert verify(token, key=key, now=NOW - timedelta(seconds=60)) == Identity(ANN)
+    assert verify(token, key=key, now=NOW - timedelta(seconds=60)) == Identity(ANN, NOW + HOUR)
     assert "from the future" in refusal(verify(token, key=key, now=NOW - timedelta(seconds=61)))
 
 
@@ -204,14 +206,14 @@ def test_a_key_that_cannot_be_written_is_a_fault(tmp_path: Path) -> None:
 def test_rotating_ends_every_earlier_token_at_once(root: Path, key: RootKey) -> None:
     authenticator = Authenticator(settings_of(root))
     header = [f"Bearer {token_of(key)}"]
-    assert authenticator.identify(header, NOW) == Identity(ANN)
+    assert authenticator.identify(header, NOW) == Identity(ANN, NOW + HOUR)
     rotate_key(root, CountedIds())
     assert "not signed by this console's present key" in refusal(
         authenticator.identify(header, NOW)
     )
     fresh = KeyFile(root).current()
     assert fresh is not None
-    assert authenticator.identify([f"Bearer {token_of(fresh)}"], NOW) == Identity(ANN)
+    assert authenticator.identify([f"Bearer {token_of(fresh)}"], NOW) == Identity(ANN, NOW + HOUR)
     assert stat.S_IMODE(key_path(root).stat().st_mode) == 0o600
 
 
@@ -291,7 +293,7 @@ def test_authorization_is_exactly_one_bearer(root: Path, key: RootKey, values: l
 
 def test_the_scheme_is_read_in_any_case(root: Path, key: RootKey) -> None:
     sent = [f"bearer {token_of(key)}"]
-    assert Authenticator(settings_of(root)).identify(sent, NOW) == Identity(ANN)
+    assert Authenticator(settings_of(root)).identify(sent, NOW) == Identity(ANN, NOW + HOUR)
 
 
 def test_the_admission_list_applies_to_local_tokens(root: Path, key: RootKey) -> None:
@@ -308,13 +310,13 @@ def test_the_domain_applies_to_local_tokens(root: Path, key: RootKey) -> None:
     found = authenticator.identify([f"Bearer {token_of(key)}"], NOW)
     assert isinstance(found, Refused)
     inside = [f"Bearer {token_of(key, 'ann@example.org')}"]
-    assert authenticator.identify(inside, NOW) == Identity("ann@example.org")
+    assert authenticator.identify(inside, NOW) == Identity("ann@example.org", NOW + HOUR)
 
 
 def test_a_verified_token_still_expires(root: Path, key: RootKey) -> None:
     authenticator = Authenticator(settings_of(root))
     header = [f"Bearer {token_of(key)}"]
-    assert authenticator.identify(header, NOW) == Identity(ANN)
+    assert authenticator.identify(header, NOW) == Identity(ANN, NOW + HOUR)
     assert "expired" in refusal(authenticator.identify(header, NOW + HOUR))
 
 

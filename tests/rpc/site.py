@@ -141,10 +141,13 @@ class Caller:
         call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = self.channel.unary_unary(method)
         return await call(data)
 
-    async def raw_stream(self, method: str, data: bytes) -> list[bytes]:
-        """Read all that a server stream has."""
-        call: grpc.aio.UnaryStreamMultiCallable[bytes, bytes] = self.channel.unary_stream(method)
-        return [each async for each in call(data)]
+    async def raw_stream(self, method: str, data: bytes) -> object:
+        """Read the first message of a server stream, and leave."""
+        stream: grpc.aio.UnaryStreamMultiCallable[bytes, bytes] = self.channel.unary_stream(method)
+        call = stream(data)
+        first = await call.read()
+        call.cancel()
+        return first
 
 
 @dataclass(frozen=True)

@@ -199,12 +199,6 @@ async def test_the_six_agents_are_always_listed(console: Site, lacks: tuple[str,
     assert (answer.can_dispatch, tuple(answer.reasons)) == (not lacks, lacks)
 
 
-async def test_what_is_not_built_yet_is_served_and_says_so(console: Site) -> None:
-    watching = console.author.WatchActivity(pb.WatchActivityRequest())
-    assert (await refused(watching.read())).code is grpc.StatusCode.UNIMPLEMENTED
-    assert not (await console.author.ListEvents(pb.ListEventsRequest())).events
-
-
 @pytest.mark.parametrize("name", ["PB-404", "", "..", "no id at all", "x" * 5000, "\N{SNOWMAN}"])
 async def test_an_unknown_id_is_not_found_and_an_odd_one_is_not_repeated(
     console: Site, name: str
