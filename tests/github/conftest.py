@@ -116,6 +116,11 @@ def agents_repository(tmp_path: Path) -> Path:
     return tmp_path / "repo"
 
 
+def briefly(value: object) -> str:
+    """Name a case whose value may be a mebibyte."""
+    return ascii(value)[:40]
+
+
 @dataclass(frozen=True, slots=True)
 class Ended:
     """How an agent ended: its exit code, what it printed, its one line, and its report if any."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.github.conftest import Agents, Ended
+from tests.github.conftest import Agents, Ended, briefly
 from tests.github.taken import raised
 
 INDEX = "agents/compliance/controls.json"
@@ -69,7 +69,7 @@ def test_evidence_that_is_not_here_fails(agents: Agents, evidence: object) -> No
     assert attributes(ended)["evidence_missing"] == "1"
 
 
-@pytest.mark.parametrize("page", [b"[CTL-1] \xff", "x" * 1_048_577])
+@pytest.mark.parametrize("page", [b"[CTL-1] \xff", "x" * 1_048_577], ids=briefly)
 def test_a_page_that_cannot_be_read_is_no_success(agents: Agents, page: object) -> None:
     agents.write("docs/good.md", "[CTL-1]")
     ended = check(agents, {"id": "CTL-1"}, page=page)

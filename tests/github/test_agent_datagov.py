@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.github.conftest import Agents, Ended
+from tests.github.conftest import Agents, Ended, briefly
 from tests.github.taken import told
 
 MANIFEST = "agents/datagov/connections.json"
@@ -190,7 +190,9 @@ def test_a_report_of_400_connections_is_taken_and_one_more_is_not_assessed(
 
 
 @pytest.mark.parametrize(
-    "filler", ["eyJ" * 300_000, "://" * 300_000, "a:" * 400_000, "-" * 900_000]
+    "filler",
+    ["eyJ" * 300_000, "://" * 300_000, "a:" * 400_000, "-" * 900_000],
+    ids=briefly,
 )
 def test_a_huge_setting_is_assessed_in_seconds(agents: Agents, filler: str) -> None:
     began = time.monotonic()

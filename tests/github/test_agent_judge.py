@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from core_console.clock import SystemClock
-from tests.github.conftest import SCRIPTS, Agents, Ended
+from tests.github.conftest import SCRIPTS, Agents, Ended, briefly
 from tests.github.taken import told
 
 EVIDENCE = "evidence/review.json"
@@ -98,6 +98,7 @@ def test_a_claim_ends_at_the_gate_that_it_does_not_pass(
         ("", "dissent"),
         ("[" * 100_000 + "the plan", "concur"),
     ],
+    ids=briefly,
 )
 def test_evidence_must_be_readable(agents: Agents, evidence: object, wanted: str) -> None:
     assert outcome(judge(agents, CLAIM, evidence=evidence))[0] == wanted

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.github.conftest import Agents, Ended
+from tests.github.conftest import Agents, Ended, briefly
 from tests.github.taken import raised
 
 CLEAN = {"name": "jinja2", "version": "3.1.6", "vulns": []}
@@ -147,6 +147,7 @@ def test_what_npm_audit_says_is_reported(
     assert tools.called("npm") == [f"{tools.agents.repository}: audit --json --package-lock-only"]
 
 
+LONG = " " * 16_777_216
 UNREACHABLE = {
     "message": "405 Method Not Allowed",
     "statusCode": 405,
@@ -170,7 +171,9 @@ UNREACHABLE = {
         ("pip-audit", "requirements.txt", "No known vulnerabilities found", 0),
         ("pip-audit", "requirements.txt", "[" * 100_000, 0),
         ("pip-audit", "requirements.txt", {"dependencies": [CLEAN]}, 3),
+        ("pip-audit", "requirements.txt", json.dumps({"dependencies": [CLEAN]}) + LONG, 0),
     ],
+    ids=briefly,
 )
 def test_an_answer_that_is_none_is_unable_and_never_a_pass(
     tools: Tools, tool: str, file: str, answer: object, exit_code: int

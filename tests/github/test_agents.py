@@ -13,7 +13,7 @@ import pytest
 from core_console.decide import screen
 from core_console.decide.agent_reports import ITEMS_MAX, NAME_BYTES
 from core_console.doors import agent_reports, step_report
-from tests.github.conftest import SCRIPTS, Agents
+from tests.github.conftest import SCRIPTS, Agents, briefly
 from tests.github.taken import raised, told
 
 FOLDER = SCRIPTS.parent / "agents"
@@ -65,7 +65,7 @@ def test_there_is_a_command_for_each_agent() -> None:
         " " * 1_048_577,
         '{"x": ' + "9" * 10_000 + "}",
     ],
-    ids=str,
+    ids=briefly,
 )
 def test_nothing_to_assess_is_never_a_success(
     agents: Agents, agent: str, content: str | bytes | None
