@@ -35,7 +35,7 @@ class Agents:
 
     async def _job(self, payload: DispatchPayload, number: int) -> None:
         world = self._world
-        dice = world.dice("job", payload.run_id, payload.step_id, number)
+        dice = world.dice("job", number)
         await asyncio.sleep(self._takes_s(dice))
         if dice.random() < 0.25:
             await self.raise_event(dice, payload.agent, payload.run_id)

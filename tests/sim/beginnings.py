@@ -44,7 +44,7 @@ def first_document(plan: Plan) -> Document:
 
 def _with_history(document: Document, count: int, *, note: str) -> Document:
     """Add finished runs and events, so that what comes next makes the oldest go."""
-    old = _large(0) if note else a_playbook(approve(), id="PB-old")
+    old = _large(0) if note else a_playbook(approve(hours=1), id="PB-old")
     runs = [_cancelled(a_run(old, id=f"PBR-old{number}", note=note)) for number in range(count)]
     events = [
         Event(f"PBE-old{number}", NOW, "risk", "told", "agent:risk", 1) for number in range(_EVENTS)
@@ -77,7 +77,7 @@ def _large(number: int) -> Playbook:
     """Return a playbook whose texts are as long as they may be."""
     steps = [
         replace(step, action=replace(step.action, prompt="p" * 1_000))
-        for step in (approve(f"a{place}") for place in range(10))
+        for step in (approve(f"a{place}", hours=1) for place in range(10))
     ]
     spec = a_spec(*steps, description="d" * 2_000)
     return a_playbook(id=f"PB-large{number}", spec=spec, status=PlaybookStatus.PAUSED)

@@ -46,10 +46,11 @@ class GitHub:
 
     def __init__(self, world: "World") -> None:
         self._world = world
+        self._calls = 0
 
     async def dispatch(self, asked: Asked, payload: DispatchPayload) -> CallOutcome:
         """Take one repository_dispatch."""
-        world, dice = self._world, self._world.dice("call", *asked.step)
+        world, dice = self._world, self._dice()
         taken = await self._taken(asked, dice)
         if isinstance(taken, CallOutcome):
             return taken
@@ -62,9 +63,14 @@ class GitHub:
 
     async def comment(self, asked: Asked) -> CallOutcome:
         """Take one comment."""
-        dice = self._world.dice("call", *asked.step)
+        dice = self._dice()
         taken = await self._taken(asked, dice)
         return taken if isinstance(taken, CallOutcome) else await self._answer(dice, taken=taken)
+
+    def _dice(self) -> "Random":
+        """Return the next call's own chance: it does not hang on ids, which others use up too."""
+        self._calls += 1
+        return self._world.dice("call", self._calls)
 
     async def _taken(self, asked: Asked, dice: "Random") -> CallOutcome | bool:
         """Return whether the call did what it asks for, or why it certainly did not."""

@@ -5,7 +5,7 @@ nothing of it reaches what is shared any more.
 """
 
 import asyncio
-from collections.abc import Coroutine, Generator
+from collections.abc import Coroutine
 from contextlib import suppress
 from contextvars import Context, ContextVar, copy_context
 from copy import copy
@@ -49,11 +49,10 @@ _CLOSING_S = 15.0
 
 def task_of_a_process(
     loop: asyncio.AbstractEventLoop,
-    coroutine: Coroutine[Any, Any, Any] | Generator[Any, None, Any],
+    coroutine: Any,  # noqa: ANN401 -- the loop hands on whatever may be run
     context: Context | None = None,
 ) -> "asyncio.Task[Any]":
     """Make a task, and note whose it is: a process's tasks make tasks of that process."""
-    assert isinstance(coroutine, Coroutine)
     task = asyncio.Task(coroutine, loop=loop, context=context)
     process = PROCESS.get() if context is None else context.get(PROCESS)
     if process is not None:

@@ -236,7 +236,7 @@ class WiredScanner:
     async def scan(self, asked: ScanAsked) -> ScanFound:
         world = self._wire.world
         world.judged(world.judge.scanned, asked.run_id)
-        dice = world.dice("scan", asked.run_id, world.judge.scans[asked.run_id])
+        dice = world.dice("scan", world.judge.scans.total())
         await asyncio.sleep(dice.choice([0.0, 0.1, 5.0, 30.0]))
         scan_run_id = world.ids.new("SCN")
         failure = "no feed is loaded" if dice.random() < world.mischief(0.2) else ""

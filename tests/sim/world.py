@@ -5,6 +5,7 @@ plan's seed, and nothing here depends on the machine, so that a plan always play
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from contextvars import copy_context
 from datetime import timedelta
@@ -22,6 +23,7 @@ from core_console.ports import Conflict, Fault, Stored
 from tests.fakes import NOON
 from tests.sim.agents import Agents
 from tests.sim.beginnings import first_document
+from tests.sim.brief import Answered, Asked
 from tests.sim.broken import BrokenError
 from tests.sim.faults import Faults
 from tests.sim.github import GitHub
@@ -46,11 +48,11 @@ class Ids:
 
     def __init__(self, dice: Random) -> None:
         self._dice = dice
-        self._count = 0
+        self._counts: Counter[str] = Counter()
 
     def new(self, prefix: str) -> str:
-        self._count += 1
-        return f"{prefix}-{self._count}"
+        self._counts[prefix] += 1
+        return f"{prefix}-{self._counts[prefix]}"
 
     def jitter(self, spread: float) -> float:
         return self._dice.uniform(1 - spread, 1 + spread)
@@ -141,7 +143,8 @@ class World:
             return False
         process = dice.choice(serving)
         answer = await process.ask(command, actor=actor)
-        self.say("{} asked {} for {}: {}", actor, process.name, command, answer)
+        told = Asked(command), Answered(answer)
+        self.say("{} asked {} for {}: {}", actor, process.name, *told)
         return answer is not None and not isinstance(answer, Fault)
 
     def swap(self, expected: str, data: bytes, replica: str) -> str:
