@@ -156,7 +156,7 @@ class Console:
         engines = (self.engine, self.feeds.engine, self.reports.engine)
         return all(engine.serving for engine in engines)
 
-    def listener(self) -> rpc_server.Listener:
+    def listener(self, *, connections_max: int) -> rpc_server.Listener:
         """Return the gRPC server, bound; raise Fault when it cannot be."""
         address, tls = self.settings.grpc_addr, self.settings.tls
         parts = rpc_server.Parts(
@@ -174,7 +174,11 @@ class Console:
         if tls is not None:
             certificate = rpc_server.Certificate(tls.cert.read_bytes(), tls.key.read_bytes())
         return rpc_server.build(
-            parts, host=address.host, port=address.port, certificate=certificate
+            parts,
+            host=address.host,
+            port=address.port,
+            certificate=certificate,
+            connections_max=connections_max,
         )
 
     def doors(self) -> Starlette:

@@ -10,29 +10,39 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import click
+import structlog
 import uvicorn
 
 from core_console import logs
 from core_console.addresses import Address
+from core_console.app import descriptors
 from core_console.app.console import Console
 from core_console.doors import server as door_server
 from core_console.ports import Fault
+from core_console.rpc import server as rpc_server
 from core_console.settings import Settings
+
+_log = structlog.get_logger(__name__)
 
 
 async def serve(settings: Settings) -> None:
     """Serve until SIGTERM or SIGINT; raise Fault when the console cannot start."""
     logs.configure()
+    connections_max = _connections_max()
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
+    loop.set_exception_handler(logs.LoopTroubles())
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     console = Console(settings)
     await console.learn_organisation()
     async with console.running():
-        listener = console.listener()
-        http_socket = _bound(settings.http_addr)
-        http = HttpServer(_http_config(console, settings))
+        listener = console.listener(connections_max=connections_max)
+        answered_max = connections_max // door_server.ACCEPTED_PER_ANSWERED
+        http_socket = door_server.listening(
+            _bound(settings.http_addr), connections_max=answered_max
+        )
+        http = HttpServer(_http_config(console, settings, answered_max))
         await listener.start()
         http_task = asyncio.create_task(http.serve([http_socket]), name="http")
         host, port = settings.grpc_addr.host, listener.port
@@ -42,6 +52,7 @@ async def serve(settings: Settings) -> None:
             f"and HTTP on {Address(settings.http_addr.host, http_port)}"
         )
         await stop.wait()
+        console.engine.release()
         http.should_exit = True
         await asyncio.gather(listener.stop(), http_task)
 
@@ -55,7 +66,16 @@ class HttpServer(uvicorn.Server):
         yield
 
 
-def _http_config(console: Console, settings: Settings) -> uvicorn.Config:
+def _connections_max() -> int:
+    """Return how many connections each port may have, and tell when they are few."""
+    most, files = rpc_server.CONNECTIONS_MAX, descriptors.raise_limit()
+    found = descriptors.connections_of(files, most)
+    if found < most:
+        _log.warning("few_files_may_be_open", files=files, connections_of_each_port=found)
+    return found
+
+
+def _http_config(console: Console, settings: Settings, connections_max: int) -> uvicorn.Config:
     tls = settings.tls
     return door_server.config(
         console.doors(),
@@ -63,6 +83,7 @@ def _http_config(console: Console, settings: Settings) -> uvicorn.Config:
         port=settings.http_addr.port,
         tls_cert=None if tls is None else str(tls.cert),
         tls_key=None if tls is None else str(tls.key),
+        connections_max=connections_max,
     )
 
 

@@ -6,7 +6,9 @@ that it may stand idle. Never routes and never reads a body.
 
 import asyncio
 import json
+import socket
 import ssl
+from collections.abc import Iterable
 from typing import Any
 
 import h11
@@ -15,14 +17,24 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from core_console.addresses import neighbourhood
 from core_console.doors.errors import RETRY_AFTER_S, SECURITY_HEADERS
+from core_console.doors.listening import Listening
 
 # A bearer is at most 4,096 bytes and a report's URL is not in the head; 16 KiB leaves room for
 # what proxies add.
 HEAD_BYTES = 16 * 1024
 
-# Twice the 256 commands of one swap: one batch waits while another is written.
+# Twice the 256 commands of one swap: one batch waits while another is written. As many again get
+# an honest answer, and whoever comes beyond those is hung up on (`Listening`).
 CONNECTIONS_MAX = 512
+ACCEPTED_PER_ANSWERED = 2
+
+# One peer leaves three quarters to others. Not less, because a proxy in front is one peer too.
+PEERS_LEAST = 4
+
+# What one turn of the event loop may accept; the system keeps as many waiting.
+BACKLOG = 256
 
 # A head is one packet or two; who takes 10 s to send it holds a place for nothing.
 HEAD_S = 10.0
@@ -41,6 +53,7 @@ def config(
     port: int,
     tls_cert: str | None = None,
     tls_key: str | None = None,
+    connections_max: int = CONNECTIONS_MAX,
 ) -> uvicorn.Config:
     """Return the server's configuration; logging is left to whoever runs the process."""
     return DoorConfig(
@@ -55,12 +68,21 @@ def config(
         access_log=False,
         proxy_headers=False,
         server_header=False,
-        limit_concurrency=CONNECTIONS_MAX,
+        limit_concurrency=connections_max,
+        backlog=BACKLOG,
         timeout_keep_alive=IDLE_S,
         timeout_graceful_shutdown=SHUTDOWN_S,
         h11_max_incomplete_event_size=HEAD_BYTES,
         ssl_certfile=tls_cert,
         ssl_keyfile=tls_key,
+    )
+
+
+def listening(bound: socket.socket, *, connections_max: int = CONNECTIONS_MAX) -> Listening:
+    """Return the bound socket with bounds on its connections, of which as many are answered."""
+    accepted_max = ACCEPTED_PER_ANSWERED * connections_max
+    return Listening.over(
+        bound, connections_max=accepted_max, peer_max=max(1, accepted_max // PEERS_LEAST)
     )
 
 
@@ -81,6 +103,23 @@ async def crowded(scope: Scope, receive: Receive, send: Send) -> None:
     await JSONResponse({"error": sentence}, 503, headers)(scope, receive, send)
 
 
+class Connection(h11.Connection):
+    """h11's rules and one more: no message has two lengths (RFC 9112, section 6.1).
+
+    Whoever stands between might believe the other length, and take a part of one caller's body
+    for a request of the next.
+    """
+
+    def next_event(self) -> "type[h11.NEED_DATA | h11.PAUSED] | h11.Event":
+        """Return the next event; raise RemoteProtocolError for what is no HTTP."""
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            names = {name.lower() for name, _ in event.headers}
+            if {b"content-length", b"transfer-encoding"} <= names:
+                raise h11.RemoteProtocolError("a request has two lengths")
+        return event
+
+
 class DoorProtocol(H11Protocol):
     """uvicorn's protocol with a time limit on a request's head, and JSON for what is no HTTP."""
 
@@ -91,14 +130,14 @@ class DoorProtocol(H11Protocol):
         self._connections_max = self.limit_concurrency or CONNECTIONS_MAX
         self.limit_concurrency = None  # uvicorn's own answer is plain text and names no time
         self._head_timer: asyncio.TimerHandle | None = None
+        self.peer = ""
+        self.conn = Connection(h11.SERVER, HEAD_BYTES)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn's
-        """Start the time of the first head; beyond twice the limit do not even answer."""
+        """Start the time of the first head; beyond a limit say no more than that."""
         super().connection_made(transport)
-        if len(self.connections) > 2 * self._connections_max:
-            transport.abort()
-            return
-        if len(self.connections) > self._connections_max:
+        self.peer = neighbourhood(self.client[0] if self.client else "")
+        if self._is_crowded():
             self.app = crowded
         self._watch_head()
 
@@ -128,6 +167,13 @@ class DoorProtocol(H11Protocol):
         for event in (start, h11.Data(data=body), h11.EndOfMessage()):
             self.transport.write(self.conn.send(event) or b"")
         self.transport.close()
+
+    def _is_crowded(self) -> bool:
+        if len(self.connections) > self._connections_max:
+            return True
+        others: Iterable[Any] = self.connections  # uvicorn allows protocols of other kinds
+        of_peer = sum(1 for each in others if each.peer == self.peer)
+        return of_peer > max(1, self._connections_max // PEERS_LEAST)
 
     def _watch_head(self) -> None:
         if self.conn.their_state is not h11.IDLE:

@@ -7,6 +7,7 @@ what an attacker sends.
 
 import asyncio
 import json
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -44,6 +45,7 @@ from tests.fakes import ManualClock
 URL = RUN_URL.removesuffix("17")
 PATH = "/api/playbook-runs/step-report"
 BEARER = "ghs_" + "a" * 36
+LOOPBACK = frozenset({"127.0.0.1", "127.0.0.2"})
 REPORT: Mapping[str, Any] = {
     "runId": "PBR-1",
     "stepId": "detect",
@@ -94,7 +96,7 @@ class Bearers:
     asked: list[tuple[str, ...]] = field(default_factory=list)
 
     async def authorize_reporter(self, authorization: Sequence[str], peer: str) -> ReporterVerdict:
-        assert peer == "127.0.0.1"
+        assert peer in LOOPBACK
         self.asked.append(tuple(authorization))
         if self.says is not None:
             return self.says
@@ -129,7 +131,7 @@ class Book:
     full: bool = False
 
     async def record(self, entry: Entry, *, identified: bool, peer: str) -> None:
-        assert peer == "127.0.0.1"
+        assert peer in LOOPBACK
         if self.full:
             raise Fault("the audit log cannot be written")
         self.entries.append(entry)
@@ -161,9 +163,9 @@ class Site:
     bearers: Bearers
     book: Book
 
-    async def raw(self, *pieces: bytes) -> Answer:
+    async def raw(self, *pieces: bytes, sent_from: str = "127.0.0.1") -> Answer:
         """Send bytes as they are and return the first answer."""
-        async with dialled(self.port) as (reader, writer):
+        async with dialled(self.port, sent_from) as (reader, writer):
             for piece in pieces:
                 writer.write(piece)
             return await answer_of(reader)
@@ -175,16 +177,22 @@ class Site:
         headers: Mapping[str, str | None] | None = None,
         method: str = "POST",
         path: str = PATH,
+        sent_from: str = "127.0.0.1",
     ) -> Answer:
         """Send one well-formed request; a header given as None is left out."""
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        return await self.raw(head(method, path, len(data), headers) + data)
+        return await self.raw(head(method, path, len(data), headers) + data, sent_from=sent_from)
 
 
 @asynccontextmanager
-async def dialled(port: int) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    """A bare connection, gone at the end whatever the server did with it."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+async def dialled(
+    port: int, sent_from: str = "127.0.0.1"
+) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """A bare connection, gone at the end whatever the server did with it.
+
+    All of 127/8 is this machine, so `sent_from` can be another peer's address.
+    """
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(sent_from, 0))
     try:
         yield reader, writer
     finally:
@@ -329,7 +337,7 @@ def application(
 
 @asynccontextmanager
 async def listening(
-    asgi: Starlette, *, head_s: float = 10, connections_max: int = 64
+    asgi: Starlette, *, head_s: float = 10, connections_max: int = server.CONNECTIONS_MAX
 ) -> AsyncIterator[tuple[int, ServerState]]:
     """Serve on a free port with the product's own protocol, without uvicorn's pauses at the end."""
     config = server.config(asgi, host="127.0.0.1", port=0)
@@ -342,7 +350,12 @@ async def listening(
         made.head_s = head_s
         return made
 
-    listener = await asyncio.get_running_loop().create_server(protocol, "127.0.0.1", 0)
+    bound = server.listening(
+        socket.create_server(("127.0.0.1", 0)), connections_max=connections_max
+    )
+    listener = await asyncio.get_running_loop().create_server(
+        protocol, sock=bound, backlog=server.BACKLOG
+    )
     try:
         yield listener.sockets[0].getsockname()[1], state
     finally:
@@ -354,7 +367,11 @@ async def listening(
 
 @asynccontextmanager
 async def site(
-    *, body_s: float = 10, head_s: float = 10, connections_max: int = 64, serving: bool = True
+    *,
+    body_s: float = 10,
+    head_s: float = 10,
+    connections_max: int = server.CONNECTIONS_MAX,
+    serving: bool = True,
 ) -> AsyncIterator[Site]:
     engine, bearers, book = Engine(), Bearers(), Book()
     asgi = application(engine, bearers, book, body_s=body_s, serving=serving)

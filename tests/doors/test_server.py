@@ -2,7 +2,7 @@
 
 import asyncio
 import ssl
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from datetime import timedelta
 from pathlib import Path
 
@@ -102,18 +102,63 @@ async def test_two_calls_sent_at_once_are_answered_in_order() -> None:
 
 async def test_a_connection_beyond_the_limit_gets_an_honest_503() -> None:
     async with site(connections_max=1) as door, dialled(door.port) as _:
-        answer = await door.post(b"", method="GET", path="/healthz")
+        answer = await door.post(b"", method="GET", path="/healthz", sent_from="127.0.0.2")
 
         assert (answer.status, answer.headers["retry-after"]) == (503, "5")
         assert "too many connections" in answer.error
 
 
 async def test_far_beyond_the_limit_nothing_is_answered() -> None:
-    async with site(connections_max=1) as door, AsyncExitStack() as held:
-        for _ in range(2):
-            await held.enter_async_context(dialled(door.port))
-        reader, _ = await held.enter_async_context(dialled(door.port))
+    async with site(connections_max=2) as door, AsyncExitStack() as held:
+        for last in range(1, 5):
+            await held.enter_async_context(dialled(door.port, f"127.0.0.{last}"))
+        reader, _ = await held.enter_async_context(dialled(door.port, "127.0.0.9"))
 
+        async with asyncio.timeout(5):
+            assert await reader.read() == b""
+
+
+async def test_a_peer_that_takes_all_it_can_leaves_places_to_others() -> None:
+    async with site(connections_max=64) as door, AsyncExitStack() as held:
+        for _ in range(200):
+            _, writer = await held.enter_async_context(dialled(door.port))
+            writer.write(b"POST / HTTP/1.1\r\nHost: x\r\n")
+        reader, _ = await held.enter_async_context(dialled(door.port))
+        async with asyncio.timeout(5):
+            assert await reader.read() == b""
+
+        assert (await door.post(sent_from="127.0.0.2")).status == 200
+
+
+async def test_a_peer_beyond_its_part_gets_an_honest_503() -> None:
+    async with site(connections_max=64) as door, AsyncExitStack() as held:
+        for _ in range(16):
+            await held.enter_async_context(dialled(door.port))
+        assert (await door.post()).status == 503
+        assert (await door.post(sent_from="127.0.0.2")).status == 200
+
+
+async def test_whoever_was_hung_up_on_may_come_again_once_others_have_left() -> None:
+    async with site(connections_max=4) as door:
+        async with AsyncExitStack() as held:
+            for _ in range(12):
+                await held.enter_async_context(dialled(door.port))
+        async with asyncio.timeout(5):
+            while True:
+                with suppress(asyncio.IncompleteReadError, ConnectionError):
+                    if (await door.post()).status == 200:
+                        break
+
+
+@pytest.mark.parametrize("length", ["5", "0"])
+@pytest.mark.parametrize("path", [PATH, "/healthz"])
+async def test_a_message_of_two_lengths_is_400_and_closes(path: str, length: str) -> None:
+    async with site() as door, dialled(door.port) as (reader, writer):
+        both = {"Content-Length": length, "Transfer-Encoding": "chunked"}
+        writer.write(head("POST", path, 0, both) + b"0\r\n\r\n" + head("GET", "/healthz", 0))
+        answer = await answer_of(reader)
+
+        assert (answer.status, answer.headers["connection"]) == (400, "close")
         async with asyncio.timeout(5):
             assert await reader.read() == b""
 
