@@ -85,6 +85,8 @@ class Subscribers(Generic[D]):
 
     def _polled(self, poller: asyncio.Task[None]) -> None:
         """A bug that ends the poller is everybody's answer: nobody waits for ever."""
+        if self._poller is poller:
+            self._poller = None
         if not poller.cancelled() and (error := poller.exception()) is not None:
             self._fail(error)
 
