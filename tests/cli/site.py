@@ -42,7 +42,7 @@ class Served:
     async def _serve(self) -> None:
         console = Console(load(self._environ))
         async with console.running():
-            listener = console.listener()
+            listener = console.listener(connections_max=64)
             await listener.start()
             self.address = f"127.0.0.1:{listener.port}"
             self._ready.set()

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -401,12 +402,25 @@ def test_a_bad_file_sends_nothing_and_names_its_line(console: LaidDownConsole, a
     assert console.requests == []
 
 
-def test_times_go_out_as_they_were_given(console: LaidDownConsole, ask: Cli) -> None:
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        ("2026-11-30T12:00:00+01:00", "2026-11-30T11:00:00Z"),
+        ("2026-11-30", "2026-11-30T00:00:00Z"),
+        ("90m", "2026-11-30T10:30:00Z"),
+        ("7d", "2026-11-23T12:00:00Z"),
+    ],
+)
+def test_a_time_is_given_whole_as_a_date_or_as_a_span(
+    console: LaidDownConsole, ask: Cli, monkeypatch: pytest.MonkeyPatch, given: str, sent: str
+) -> None:
+    now = datetime(2026, 11, 30, 12, tzinfo=UTC)
+    monkeypatch.setattr("core_console.clock.SystemClock.now", lambda _: now)
     console.lay_down("ListDecisions", governance_pb2.ListDecisionsResponse())
-    ask("decisions", "--since", "2026-11-30T12:00:00+01:00")
-    sent = console.the_request()
-    assert isinstance(sent, governance_pb2.ListDecisionsRequest)
-    assert sent.since.ToJsonString() == "2026-11-30T11:00:00Z"
+    ask("decisions", "--since", given)
+    request = console.the_request()
+    assert isinstance(request, governance_pb2.ListDecisionsRequest)
+    assert request.since.ToJsonString() == sent
 
 
 def test_without_a_token_none_is_sent(console: LaidDownConsole, run: Cli) -> None:

@@ -1,5 +1,6 @@
 """The sign-in key and its tokens, from the command line: made once, recorded always."""
 
+import socket
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -56,7 +57,9 @@ def test_token_prints_the_token_alone_and_records_its_issue(local: Cli, tmp_path
     token = result.stdout.removesuffix("\n")
     key = KeyFile(tmp_path).current()
     assert key is not None
-    assert verify(token, key=key, now=SystemClock().now()) == Identity("author@example.com")
+    named = verify(token, key=key, now=SystemClock().now())
+    assert isinstance(named, Identity)
+    assert named.email == "author@example.com"
     record = records(tmp_path)[-1]
     assert (record.action, record.target, record.outcome, record.subject) == (
         "identity.token.issue",
@@ -167,3 +170,98 @@ def test_an_exported_log_is_verified_without_a_console(local: Cli, tmp_path: Pat
     assert "record 2" in edited.stdout
     absent = local("audit", "verify", "--file", str(tmp_path / "absent"))
     assert absent.exit_code == Exit.USAGE
+
+
+def test_a_file_that_is_no_audit_log_is_told_as_such(local: Cli, tmp_path: Path) -> None:
+    foreign = tmp_path / "plan.csv"
+    foreign.write_text("ItemId,Description\nA-1,Torque wrench\n")
+    result = local("audit", "verify", "--file", str(foreign))
+    assert (result.exit_code, result.stdout) == (Exit.REFUSED, "")
+    assert result.stderr.startswith("this is no audit log: it holds no record")
+
+
+def test_an_empty_log_proves_nothing(local: Cli, tmp_path: Path) -> None:
+    empty = tmp_path / "audit"
+    empty.touch()
+    result = local("audit", "verify", "--file", str(empty))
+    assert (result.exit_code, result.stdout) == (Exit.REFUSED, "0 records\n")
+    assert "an empty log proves nothing" in result.stderr
+
+
+def test_a_first_record_that_was_edited_is_still_named(local: Cli, tmp_path: Path) -> None:
+    local("init")
+    log = tmp_path / "var/log/audit"
+    log.write_bytes(b"X" + log.read_bytes()[1:])
+    result = local("audit", "verify", "--file", str(log))
+    assert result.exit_code == Exit.REFUSED
+    assert "record 1" in result.stdout
+
+
+def test_a_folder_that_cannot_be_made_is_told_by_its_setting(run: Cli, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for command in ("init", "serve"):
+        result = run(command, CONSOLE_APPFS_DIR=str(tmp_path / "file" / "root"))
+        assert result.exit_code == Exit.USAGE
+        assert result.stderr == "CONSOLE_APPFS_DIR cannot be created: Not a directory\n"
+
+
+def test_each_port_that_is_taken_is_told_by_its_setting(local: Cli) -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as one,
+        socket.create_server(("::1", 0), family=socket.AF_INET6) as other,
+    ):
+        grpc = f"127.0.0.1:{one.getsockname()[1]}"
+        http = f"[::1]:{other.getsockname()[1]}"
+        result = local("serve", CONSOLE_GRPC_ADDR=grpc, CONSOLE_HTTP_ADDR=http)
+    assert result.exit_code == Exit.REFUSED
+    taken = "cannot be bound: another process has it: end it, or set another"
+    assert result.stderr.splitlines() == [
+        f"{grpc} {taken} CONSOLE_GRPC_ADDR",
+        f"{http} {taken} CONSOLE_HTTP_ADDR",
+    ]
+
+
+def test_an_address_of_another_machine_is_told_by_its_setting(local: Cli, tmp_path: Path) -> None:
+    for name in ("cert.pem", "key.pem"):
+        (tmp_path / name).touch()
+    result = local(
+        "serve",
+        CONSOLE_GRPC_ADDR="192.0.2.1:7443",
+        CONSOLE_HTTP_ADDR="127.0.0.1:0",
+        CONSOLE_TLS_CERT=str(tmp_path / "cert.pem"),
+        CONSOLE_TLS_KEY=str(tmp_path / "key.pem"),
+    )
+    assert result.exit_code == Exit.REFUSED
+    assert result.stderr == (
+        "192.0.2.1:7443 cannot be bound: it is no address of this machine: "
+        "set another CONSOLE_GRPC_ADDR\n"
+    )
+
+
+def served(local: Cli, monkeypatch: pytest.MonkeyPatch, **environ: str) -> list[str]:
+    """Return what `serve` says before it serves."""
+
+    async def nothing(_: object) -> None:
+        pass
+
+    monkeypatch.setattr("core_console.app.serve", nothing)
+    result = local(
+        "serve", CONSOLE_GRPC_ADDR="127.0.0.1:0", CONSOLE_HTTP_ADDR="127.0.0.1:0", **environ
+    )
+    assert (result.exit_code, result.stdout) == (Exit.OK, "")
+    lines: list[str] = result.stderr.splitlines()
+    return lines
+
+
+def test_serve_says_what_it_stands_on_and_warns_once_when_nobody_can_sign_in(
+    local: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state, github, warning = served(local, monkeypatch)
+    assert state == f"the state is in {tmp_path}"
+    assert github.startswith("no GitHub App is configured")
+    assert warning.startswith("warning: there is no operator key, so everybody may read and nobody")
+    assert warning.endswith("run core-console init")
+    local("init")
+    assert served(local, monkeypatch) == [state, github]
+    key_path(tmp_path).chmod(0o644)
+    assert "can be read by others" in served(local, monkeypatch)[2]

@@ -2,11 +2,13 @@
 
 import io
 import json
+import re
 from collections.abc import Callable
 
 import grpc
 import pytest
 from click.testing import Result
+from rich.cells import cell_len
 from rich.console import Console
 from runink.core.atlas.v1 import playbook_pb2 as pb
 
@@ -121,3 +123,32 @@ def test_on_a_terminal_the_line_moves_and_reads_no_markup(
     assert result.exit_code == Exit.OK
     assert "at detect: [/red][blink][5mhello" in screen.getvalue()
     assert "WAITING_AGENT" not in result.stdout
+
+
+def test_a_console_that_is_away_is_told_once_and_waited_for(
+    console: LaidDownConsole, ask: Cli
+) -> None:
+    console.lay_down("GetRun", WAITING, *[grpc.StatusCode.UNAVAILABLE] * 3, WAITING, DONE)
+    lines = ask("run", "watch", "PBR-1").stdout.splitlines()
+    line = "PBR-1 WAITING_AGENT, 0 of 1 steps done, at detect"
+    assert lines[:3] == [line, "the console does not answer; trying again", line]
+
+
+def test_on_a_terminal_the_line_never_wraps(
+    console: LaidDownConsole, ask: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screen = io.StringIO()
+    monkeypatch.setattr(
+        watch, "terminal", lambda **_: Console(file=screen, force_terminal=True, width=60)
+    )
+    waiting = run_at(
+        pb.RUN_STATUS_WAITING_AGENT, pb.STEP_RUN_STATUS_WAITING_AGENT, "a long detail " * 20
+    )
+    waiting.run.steps[0].deadline.FromJsonString("2026-12-03T12:00:00Z")
+    console.lay_down("GetRun", waiting, waiting, DONE)
+    assert ask("run", "watch", "PBR-1").exit_code == Exit.OK
+    shown = (
+        re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", screen.getvalue()).replace("\r", "\n").splitlines()
+    )
+    assert any(line.endswith("…") for line in shown), shown
+    assert max(map(cell_len, shown)) <= 60
