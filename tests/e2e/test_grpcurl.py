@@ -157,8 +157,10 @@ def test_every_bad_field_is_named_in_the_error_details(grpcurl: Grpcurl) -> None
         assert f'"field":"{field}"' in refused
 
 
-def test_what_is_not_built_yet_says_so(grpcurl: Grpcurl) -> None:
-    assert "Code: Unimplemented" in grpcurl.refused("WatchActivity", AUTHOR)
+def test_a_stream_refuses_like_any_other_call(grpcurl: Grpcurl) -> None:
+    refused = grpcurl.refused("WatchActivity", AUTHOR, afterRevision=-1)
+    assert "Code: InvalidArgument" in refused
+    assert '"field":"after_revision"' in refused
 
 
 def test_a_call_without_a_token_is_unauthenticated(grpcurl: Grpcurl) -> None:
