@@ -5,6 +5,7 @@ ends a command without a word.
 """
 
 import difflib
+import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,10 +17,31 @@ _INTERRUPTED = 130
 _EXAMPLE = "Example: "
 
 
+class Command(click.Command):
+    """A command whose example stays on one line, so that it can be copied."""
+
+    def format_help_text(
+        self,
+        ctx: click.Context,  # noqa: ARG002 -- click passes it
+        formatter: click.HelpFormatter,
+    ) -> None:
+        """Write the sentences wrapped and the example as it is."""
+        _write_text(self, formatter)
+
+
 class Group(click.Group):
     """A group whose page shows an example of each of its commands."""
 
+    command_class = Command
     sections: Mapping[str, Sequence[str]] = {}
+
+    def format_help_text(
+        self,
+        ctx: click.Context,  # noqa: ARG002 -- click passes it
+        formatter: click.HelpFormatter,
+    ) -> None:
+        """Write the sentences wrapped and the example as it is."""
+        _write_text(self, formatter)
 
     def format_commands(
         self,
@@ -54,6 +76,15 @@ class Root(Group):
         except (KeyboardInterrupt, click.Abort):
             click.echo(err=True)
             ctx.exit(_INTERRUPTED)
+
+
+def _write_text(command: click.Command, formatter: click.HelpFormatter) -> None:
+    text = inspect.cleandoc(command.help or "")
+    # The mark tells click to leave the paragraph's lines alone.
+    marked = text.replace(f"\n\n{_EXAMPLE}", f"\n\n\b\n{_EXAMPLE}")
+    formatter.write_paragraph()
+    with formatter.indentation():
+        formatter.write_text(marked)
 
 
 def _describe(

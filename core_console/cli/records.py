@@ -12,7 +12,7 @@ from runink.core.atlas.v1 import audit_pb2, governance_pb2
 from runink.core.atlas.v1 import playbook_pb2 as pb
 
 from core_console.cli.client import Connection, connected
-from core_console.cli.help import Group
+from core_console.cli.help import Command, Group
 from core_console.cli.options import agent_option, choice_option, paged, since_option
 from core_console.cli.output import Page, enum_prefix, more, say, short_name, short_names
 from core_console.cli.tables import Column, name, prose, table
@@ -50,7 +50,7 @@ _RECORDS = (
 )
 
 
-@click.command()
+@click.command(cls=Command)
 @connected
 def agents(connection: Connection, page: Page) -> None:
     """List the six agents, and what keeps the console from dispatching them.
@@ -69,7 +69,7 @@ def _show_agents(response: pb.ListDispatchableAgentsResponse) -> None:
         say(f"why not: {reason}")
 
 
-@click.command()
+@click.command(cls=Command)
 @agent_option
 @click.option("--playbook", "playbook_id", default="", metavar="ID", help="Only about this one.")
 @paged
@@ -124,7 +124,7 @@ def _trigger(playbook_id: str, trigger_id: str) -> str:
     return f"{playbook_id} {trigger_id}".strip()
 
 
-@click.command()
+@click.command(cls=Command)
 @click.option("--subject", default="", metavar="KIND", help="Only this kind, such as playbook.")
 @click.option("--actor", default="", metavar="WHO", help="Only this operator's or agent's.")
 @since_option

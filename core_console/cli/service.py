@@ -13,6 +13,7 @@ from datetime import timedelta
 import click
 
 from core_console.cli.failure import Exit, Failed
+from core_console.cli.help import Command
 from core_console.cli.output import say
 from core_console.cli.preflight import check_ports, make_root, tell
 from core_console.cli.times import span
@@ -38,7 +39,7 @@ def settings() -> Settings:
         raise Failed(Exit.USAGE, first, rest) from None
 
 
-@click.command()
+@click.command(cls=Command)
 @click.option("--rotate", is_flag=True, help="Make a new key: every token issued before ends.")
 def init(*, rotate: bool) -> None:
     """Make the key that signs operator tokens; one that is there is never replaced.
@@ -69,7 +70,7 @@ def _rotate(found: Settings) -> str:
     return "the operator key is new: every token issued before has ended"
 
 
-@click.command()
+@click.command(cls=Command)
 @click.option("--email", required=True, metavar="E", help="Whom the token names.")
 @click.option(
     "--ttl",
@@ -135,7 +136,7 @@ def _os_user() -> str:
         return str(os.getuid())
 
 
-@click.command()
+@click.command(cls=Command)
 def serve() -> None:
     """Run the console until SIGTERM; a bad setting stops it at once.
 
@@ -153,7 +154,7 @@ def serve() -> None:
         raise Failed(Exit.REFUSED, fault.message) from None
 
 
-@click.command()
+@click.command(cls=Command)
 @click.option("--keep", is_flag=True, help="Stay up afterwards and print how to go on.")
 @click.pass_context
 def demo(context: click.Context, *, keep: bool) -> None:

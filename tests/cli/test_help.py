@@ -42,6 +42,16 @@ def test_a_group_lists_every_command_with_its_whole_sentence_and_an_example(
     assert "..." not in shown.replace("[ARGS]...", "")
 
 
+def test_an_example_can_be_copied_from_one_line(run: Cli) -> None:
+    lines = run("token", "--help").stdout.splitlines()
+    example = "export CORE_CONSOLE_TOKEN=$(core-console token --email author@example.com --ttl 12h)"
+    assert f"  Example: {example}" in lines
+    assert any(
+        "Example: core-console run list --status WAITING_AGENT --status WAIT" in line
+        for line in run("run", "list", "--help").stdout.splitlines()
+    )
+
+
 def test_the_commands_stand_under_headings(run: Cli) -> None:
     shown = run("--help").stdout
     headings = ("Set up and serve:", "Playbooks and runs:", "CapEx:", "What happened:")
