@@ -1,6 +1,7 @@
 """What all six agents share: bounded reading, an honest end, and reports that doors can take."""
 
 import json
+import os
 import subprocess
 import sys
 from importlib.machinery import SourceFileLoader
@@ -84,11 +85,14 @@ def test_nothing_to_assess_is_never_a_success(
 
 
 @files
-def test_a_folder_or_a_broken_link_is_no_input(agents: Agents, agent: str) -> None:
+def test_a_folder_a_device_or_a_pipe_is_no_input(agents: Agents, agent: str) -> None:
     agents.write("handed-on/inputs.json", INPUTS)
     path = agents.repository / FILES[agent]
     path.unlink()
     path.symlink_to("/dev/zero")
+    assert agents.run(agent).code == 1
+    path.unlink()
+    os.mkfifo(path)  # nobody writes into it: whoever opened it would wait for ever
     assert agents.run(agent).code == 1
     path.unlink()
     path.mkdir()
