@@ -6,7 +6,7 @@ machine, and never prints one.
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 from types import TracebackType
 from typing import Concatenate, Generic, ParamSpec, Self, TypeVar
@@ -100,6 +100,23 @@ class Connection:
             return method(request, timeout=_CALL_TIMEOUT_S, metadata=self._metadata)
         except grpc.RpcError as error:
             raise told(error, self.target, locate) from None
+
+    def stream(
+        self,
+        method: "grpc.UnaryStreamMultiCallable[Request, Response]",
+        request: Request,
+        *,
+        timeout_s: float,
+    ) -> Generator[Response, None, None]:
+        """Yield what the console tells until the time is over; raise Failed when it cannot."""
+        call = method(request, timeout=timeout_s, metadata=self._metadata)
+        try:
+            yield from call
+        except grpc.RpcError as error:
+            if call.code() is not grpc.StatusCode.DEADLINE_EXCEEDED:
+                raise told(error, self.target) from None
+        finally:
+            call.cancel()
 
     def upload(
         self, method: "grpc.UnaryUnaryMultiCallable[Request, Response]", request: Request

@@ -1,10 +1,12 @@
-"""Following one run: ask for it once a second until it ends.
+"""Following one run until it ends: told as it changes, asked for when nobody can tell.
 
 Owns the pace, the patience and the progress line. Only a terminal gets a line that moves; anything
 else gets one plain line per change.
 """
 
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import closing, nullcontext
+from itertools import chain
 
 from rich.status import Status
 from rich.text import Text
@@ -19,6 +21,9 @@ from core_console.clock import SystemClock
 
 _PACE_S = 1.0
 """A person sees no difference below it, and a console feels no load from it."""
+
+_STREAM_S = 60.0
+"""A connection that died without a word is noticed by then: the run is asked for again."""
 
 _MISSES_MAX = 15
 """A restart or a fail-over of the console takes seconds; after this many tries it is gone."""
@@ -52,6 +57,7 @@ class Watch:
         # With JSON on standard output the progress goes beside it, not into it.
         self._screen = terminal(to_errors=form is Form.JSON)
         self._last = ""
+        self._is_told = True
 
     def follow(self, run_id: str, limit_s: float) -> pb.GetRunResponse:
         """Return the run once it has ended; raise Failed when `limit_s` passes before."""
@@ -59,14 +65,34 @@ class Watch:
         moving = self._screen.status("…") if self._screen.is_terminal else None
         with moving or nullcontext():
             while True:
-                response = self._ask(run_id, moving)
-                if response.run.status in FINAL:
-                    return response
-                self._tell(progress(response.run), self._short(response.run), moving)
-                if self._clock.monotonic() >= until:
-                    said = f"not ended yet: {progress(response.run)}"
-                    raise Failed(Exit.UNREACHABLE, said)
-                self._clock.pause(_PACE_S)
+                found = self._ask(run_id, moving).run
+                is_over = self._clock.monotonic() >= until
+                for run in chain((found,), self._changes(found, until)):
+                    if run.status in FINAL:
+                        return pb.GetRunResponse(run=run)
+                    self._tell(progress(run), self._short(run), moving)
+                if is_over:
+                    raise Failed(Exit.UNREACHABLE, f"not ended yet: {progress(found)}")
+
+    def _changes(self, run: pb.Run, until: float) -> Iterator[pb.Run]:
+        """Yield the run's later states for as long as the console tells them, a second at least.
+
+        A console that is away for a while is asked again; one that has no such stream, or no
+        place for one more, is not.
+        """
+        left_s = until - self._clock.monotonic()
+        if left_s <= 0:
+            return
+        if self._is_told:
+            request = pb.WatchActivityRequest(after_revision=run.revision)
+            method = self._connection.playbooks.WatchActivity
+            stream = self._connection.stream(method, request, timeout_s=min(left_s, _STREAM_S))
+            try:
+                with closing(stream) as messages:
+                    yield from (each.run for each in messages if each.run.id == run.id)
+            except Failed as failed:
+                self._is_told = failed.exit_code == Exit.UNREACHABLE
+        self._clock.pause(_PACE_S)
 
     def _ask(self, run_id: str, moving: Status | None) -> pb.GetRunResponse:
         """Return the run; sit out a console that is away for a while."""

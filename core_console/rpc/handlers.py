@@ -45,7 +45,12 @@ def perform_of(handler: Handler) -> Perform:
 
     async def perform(request: Message, context: Context) -> None:
         async for message in behaviour(request, context):
-            await context.write(message)
+            try:
+                await context.write(message)
+            except grpc.aio.InternalError:
+                # gRPC's word for a message that cannot leave: the caller is gone, in the middle
+                # of a stream as any caller may be.
+                return
 
     return perform
 

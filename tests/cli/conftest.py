@@ -30,12 +30,27 @@ class LaidDownConsole:
 
     def __init__(self) -> None:
         self.answers: dict[str, list[Answer]] = {}
+        self.streams: list[list[Answer]] = []
         self.requests: list[tuple[str, Message]] = []
+        self.watched: list[Message] = []
         self.authorization: list[str] = []
         self.address = ""
 
     def lay_down(self, method: str, *answers: Answer) -> None:
         self.answers[method] = list(answers)
+
+    def lay_down_stream(self, *messages: Answer) -> None:
+        """Let the next stream tell this; without one WatchActivity is UNIMPLEMENTED."""
+        self.streams.append(list(messages))
+
+    def watch(self, request: Message, context: grpc.ServicerContext) -> Iterator[Message]:
+        self.watched.append(request)
+        told = self.streams.pop(0) if self.streams else [grpc.StatusCode.UNIMPLEMENTED]
+        for each in told:
+            if isinstance(each, grpc.StatusCode):
+                context.abort(each, "as laid down")
+            assert isinstance(each, Message)
+            yield each
 
     def the_request(self) -> Message:
         ((_, request),) = self.requests
@@ -62,7 +77,10 @@ def _servicer(base: type, console: LaidDownConsole) -> object:
         return lambda _self, request, context: console.answer(name, request, context)
 
     names = [name for name in vars(base) if name[0].isupper()]
-    return type(base.__name__, (base,), {name: method(name) for name in names})()
+    methods: dict[str, Callable[..., object]] = {name: method(name) for name in names}
+    if "WatchActivity" in methods:
+        methods["WatchActivity"] = lambda _self, request, context: console.watch(request, context)
+    return type(base.__name__, (base,), methods)()
 
 
 @pytest.fixture

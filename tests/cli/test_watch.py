@@ -3,11 +3,13 @@
 import io
 import json
 import re
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 
 import grpc
 import pytest
 from click.testing import Result
+from google.protobuf.message import Message
 from rich.cells import cell_len
 from rich.console import Console
 from runink.core.atlas.v1 import playbook_pb2 as pb
@@ -69,6 +71,75 @@ def test_any_other_end_is_exit_code_1(
     result = ask("run", "watch", "PBR-1")
     assert result.exit_code == Exit.REFUSED
     assert "why it ended" in result.stdout
+
+
+def told(found: pb.GetRunResponse, revision: int) -> pb.WatchActivityResponse:
+    return pb.WatchActivityResponse(revision=revision, run=found.run)
+
+
+BEAT = pb.WatchActivityResponse(revision=9, heartbeat=pb.Heartbeat())
+OTHER = pb.WatchActivityResponse(revision=9, run=pb.Run(id="PBR-2", status=pb.RUN_STATUS_FAILED))
+
+
+def test_what_the_console_tells_is_not_asked_for(
+    console: LaidDownConsole, ask: Cli, pauses: list[float]
+) -> None:
+    begun = run_at(pb.RUN_STATUS_RUNNING, pb.STEP_RUN_STATUS_RUNNING)
+    begun.run.revision = 7
+    console.lay_down("GetRun", begun)
+    console.lay_down_stream(BEAT, OTHER, told(WAITING, 8), BEAT, told(DONE, 9))
+    result = ask("run", "watch", "PBR-1")
+    assert result.exit_code == Exit.OK
+    lines = [line for line in result.stdout.splitlines() if line.startswith("PBR-1 ")]
+    assert lines[:2] == [
+        "PBR-1 RUNNING, 0 of 1 steps done, at detect",
+        "PBR-1 WAITING_AGENT, 0 of 1 steps done, at detect",
+    ]
+    assert console.watched == [pb.WatchActivityRequest(after_revision=7)]
+    assert (len(console.requests), pauses) == (1, [])
+
+
+def test_a_stream_that_breaks_is_opened_again_where_the_run_stands(
+    console: LaidDownConsole, ask: Cli, pauses: list[float]
+) -> None:
+    later = run_at(pb.RUN_STATUS_WAITING_AGENT, pb.STEP_RUN_STATUS_WAITING_AGENT)
+    later.run.revision = 12
+    console.lay_down("GetRun", WAITING, grpc.StatusCode.UNAVAILABLE, later)
+    console.lay_down_stream(BEAT, grpc.StatusCode.UNAVAILABLE)
+    console.lay_down_stream(told(DONE, 13))
+    assert ask("run", "watch", "PBR-1").exit_code == Exit.OK
+    assert console.watched[1] == pb.WatchActivityRequest(after_revision=12)
+    assert pauses == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    "code", [grpc.StatusCode.UNIMPLEMENTED, grpc.StatusCode.RESOURCE_EXHAUSTED]
+)
+def test_a_console_that_cannot_tell_is_asked_once_a_second(
+    console: LaidDownConsole, ask: Cli, pauses: list[float], code: grpc.StatusCode
+) -> None:
+    console.lay_down("GetRun", WAITING, WAITING, WAITING, DONE)
+    console.lay_down_stream(code)
+    assert ask("run", "watch", "PBR-1").exit_code == Exit.OK
+    assert (len(console.watched), pauses) == (1, [1.0, 1.0, 1.0])
+
+
+def test_a_stream_that_says_nothing_any_more_is_left_for_a_question(
+    console: LaidDownConsole, ask: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "_STREAM_S", 0.2)
+    console.lay_down("GetRun", WAITING, DONE)
+    left = threading.Event()
+    monkeypatch.setattr(console, "watch", lambda _request, context: silent(context, left))
+    assert ask("run", "watch", "PBR-1").exit_code == Exit.OK
+    assert left.wait(10), "and it is hung up"
+
+
+def silent(context: grpc.ServicerContext, left: threading.Event) -> Iterator[Message]:
+    """Say nothing until the caller hangs up."""
+    context.add_callback(left.set)
+    left.wait(10)
+    yield from ()
 
 
 def test_for_machines_the_last_answer_alone_is_on_standard_output(

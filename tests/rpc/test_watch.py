@@ -9,12 +9,13 @@ from typing import Any
 
 import grpc
 import pytest
+import structlog
 from msgspec.structs import replace
 from runink.core.atlas.v1 import playbook_pb2 as pb
 
 from core_console.model.document import Deletion, Document
 from core_console.model.event import Event
-from core_console.model.run import RunStatus
+from core_console.model.run import Run, RunStatus
 from core_console.ports import Fault
 from core_console.rpc import caller
 from core_console.rpc.run_views import RunViews
@@ -210,6 +211,29 @@ async def test_a_console_has_so_many_streams(tmp_path: Path) -> None:
                 await each.some(1)
         assert (await watch(console).ends()).code is grpc.StatusCode.RESOURCE_EXHAUSTED
         console.engine.release()
+
+
+async def test_a_reader_who_reads_nothing_holds_little_and_may_leave_at_any_time(
+    console: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[str] = []
+    real = RunViews.of
+
+    def counted(views: RunViews, run: Run) -> pb.Run:
+        shown.append(run.id)
+        return real(views, run)
+
+    monkeypatch.setattr(RunViews, "of", counted)
+    long = [replace(RUN, id=f"PBR-{n}", revision=n, detail="x" * 50_000) for n in range(1, 200)]
+    await console.hold(replace(a_document(*long), revision=400))
+    stream = watch(console)
+    await stream.some(1)
+    with structlog.testing.capture_logs() as logs:
+        stream.call.cancel()
+        await watch(console, 400, email=SECOND).some(1)
+        await quiet(console)
+    assert logs == []
+    assert len(shown) < len(long), "what it does not read is not even made"
 
 
 async def test_a_console_that_stops_ends_every_stream_and_waits_for_none(console: Site) -> None:
