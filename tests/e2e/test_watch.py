@@ -1,5 +1,6 @@
 """WatchActivity on real consoles: through a restart, a kill -9, and from one replica to another."""
 
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from runink.core.atlas.v1 import playbook_pb2 as pb
 
 from tests.builders import AUTHOR, SECOND
+from tests.e2e.processes import Process, environment
 from tests.e2e.site import Caller, Console, a_console, activated, approval, written
 
 pytestmark = pytest.mark.slow
@@ -115,6 +117,25 @@ def test_a_follower_misses_nothing_through_a_restart_and_a_kill(tmp_path: Path) 
         follower.follow(author)
         follower.hear(lambda: follower.knows(ended) and other.id not in follower.playbooks)
         follower.agrees_with(author)
+
+
+def test_run_watch_follows_a_run_through_a_restart(tmp_path: Path) -> None:
+    with a_console(tmp_path) as console:
+        console.start()
+        author, second = console.caller(AUTHOR), console.caller(SECOND)
+        run = author.start(activated(author, second, approval()))
+        env = environment(CORE_CONSOLE_URL=console.grpc, CORE_CONSOLE_TOKEN=console.token(AUTHOR))
+        arguments = (sys.executable, "-m", "core_console", "run", "watch", run.id, "--for", "2m")
+        watching = Process(arguments, env, tmp_path / "watch.log")
+        try:
+            assert "WAITING_APPROVAL" in watching.first_line()
+            console.kill()
+            console.start()
+            console.caller(SECOND).approve(run.id)
+            assert "SUCCEEDED" in watching.stdout.read()
+            assert watching.wait() == 0
+        finally:
+            watching.close()
 
 
 @pytest.fixture
