@@ -27,6 +27,7 @@ def record_call(document: Document, command: RecordCall, context: Context) -> Ou
     if found is None or found[0].steps[found[1]].call is not Call.PENDING:
         return Accepted(document)
     run, index = found
+    command = _settled(run.steps[index], command)
     step_run = replace(run.steps[index], call=command.call)
     said = _said(run, step_run, command, context)
     if step_run.status not in OPEN_STEPS:
@@ -35,6 +36,12 @@ def record_call(document: Document, command: RecordCall, context: Context) -> Ou
         waiting = replace(step_run, detail=command.detail)
         return _noted(document, run, index, waiting, said)
     return runs.put(document, _called(run, index, step_run, command, context), said)
+
+
+def _settled(step_run: StepRun, command: RecordCall) -> RecordCall:
+    """Return the outcome, settled by the report if one came before an answer that is ambiguous."""
+    reported = bool(step_run.conclusion) and command.call is Call.UNKNOWN
+    return replace(command, call=Call.ACCEPTED) if reported else command
 
 
 def _called(

@@ -102,6 +102,14 @@ def test_a_report_before_the_dispatch_was_answered_is_accepted_and_proves_no_dis
     assert the_step(after, "detect").conclusion == "success"
 
 
+def test_an_ambiguous_answer_that_comes_after_the_report_is_settled_by_it() -> None:
+    reported = accepted(awaiting(Call.PENDING), REPORT).document
+    late = RecordCall("PBR-1", "detect", REPLICA, Call.UNKNOWN, "GitHub did not answer")
+    outcome = accepted(reported, late)
+    assert the_step(outcome, "detect").call is Call.ACCEPTED
+    assert outcome.entries[0].outcome == "success"
+
+
 def test_a_report_settles_a_dispatch_that_nobody_knew_to_be_accepted() -> None:
     outcome = accepted(awaiting(Call.UNKNOWN), REPORT)
     assert the_step(outcome, "detect").call is Call.ACCEPTED

@@ -217,10 +217,12 @@ def test_a_report_before_the_dispatch_was_answered_is_accepted(silent: Site) -> 
     assert report(silent, run).json() == {"accepted": True}
     moved = silent.author.run(run.id)
     assert moved.status == pb.RUN_STATUS_WAITING_APPROVAL
-    assert moved.steps[0].call == pb.CALL_ACCEPTED
+    assert moved.steps[0].call == pb.CALL_PENDING, "a report proves no dispatch by itself"
+    settled = until(silent.author, run.id, lambda now: now.steps[0].call != pb.CALL_PENDING)
+    assert settled.steps[0].call == pb.CALL_ACCEPTED, "but it settles an answer that never came"
     decisions = silent.author.ask(ListDecisionsRequest()).decisions
     told = [each.decision for each in decisions if run.id in each.sentence]
-    assert told == ["reported", "dispatched", "run started"]
+    assert told == ["dispatched", "reported", "run started"]
 
 
 def test_an_ambiguous_comment_fails_and_is_not_posted_again(silent: Site) -> None:
