@@ -232,9 +232,23 @@ class Console:
                 raise
             _log.warning("github_not_asked", reason=fault.message)
 
+    async def _check_age(self) -> None:
+        """Raise Fault when the metadoc is older than the chain, as after an old copy of its file.
+
+        Its next entries would have numbers that the chain has passed, and never be recorded.
+        """
+        recorded = await self.chain.last_number(METADOC.name)
+        if recorded > (await self.engine.snapshot()).outbox_number:
+            raise Fault(
+                f"the playbooks' document is older than the audit chain, which holds entry "
+                f"{recorded} of it: put the newest one back, or run core-console state restore",
+                retryable=False,
+            )
+
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Run the engine and its companions; at the end finish what is under way."""
+        await self._check_age()
         for engine in (self.feeds.engine, self.reports.engine, self.engine):
             await engine.start()
         ticking = asyncio.create_task(self.ticker.run(), name="ticker")

@@ -5,7 +5,7 @@ Owns nothing but the list of commands and its headings.
 
 import click
 
-from core_console.cli import approval, capex, playbook, records, run, service
+from core_console.cli import approval, capex, playbook, records, run, service, state
 from core_console.cli.help import Root
 
 _SECTIONS = {
@@ -13,6 +13,7 @@ _SECTIONS = {
     "Playbooks and runs": (playbook.playbook, run.run, approval.approval, records.agents),
     "CapEx": (capex.capex,),
     "What happened": (records.events, records.decisions, records.audit),
+    "The state at rest": (state.state,),
 }
 
 
