@@ -50,7 +50,7 @@ _BACKOFF_S = 0.002
 
 _RECORDER_PATIENCE_S = 2.0
 
-STORE_PATIENCE_S = 3.0
+STORE_PATIENCE_S = 5.0
 """A swap takes milliseconds, and 2 s more when the chain lags: a store that takes longer than that
 is away, and whoever waits is told so."""
 
