@@ -54,9 +54,9 @@ class Agents:
         fate = dice.random()
         if fate < 0.1:
             return dice.uniform(0.0, 0.1)
-        if fate < 1.0 - self._world.mischief(0.1):
+        if fate < 1.0 - self._world.mischief(0.2):
             return dice.uniform(20.0, 250.0)
-        return dice.choice([299.9, 300.0, 300.1, 1_500.0, 9_000.0])
+        return dice.choice([299.9, 300.0, 300.1, 310.0, 1_500.0, 9_000.0])
 
     async def send(self, report: ReportStep, dice: Random) -> None:
         """Send a report as the script does: again for as long as nobody could judge it."""

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from core_console.decide.commands import PausePlaybook, ResumePlaybook
 from core_console.model.event import Raising
+from core_console.model.run import StepRunStatus
+from tests.fakes import NOON
 from tests.sim.agents import stray
 from tests.sim.faults import Armed, Strike, Target
 from tests.sim.operators import command_of
@@ -18,6 +20,10 @@ if TYPE_CHECKING:
     from tests.sim.world import World
 
 _PAUSES_S = (0.0, 30.0, 900.0)
+_AROUND_S = (-1.0, -0.05, 0.0, 0.05, 1.0, 10.0, 60.0)
+_WAIT_MAX_S = 3_700.0
+"""An approval's hour; a clock that is ahead sets deadlines that nobody waits for."""
+
 _STALLS_S = (3.0, 20.0, 70.0, 200.0)
 _AWAY_S = (5.0, 40.0, 200.0, 1_200.0)
 _JUMPS_S = (-21_600.0, -3_600.0, -300.0, -50.0, -1.0, 1.0, 50.0, 300.0, 3_600.0, 21_600.0)
@@ -68,6 +74,20 @@ async def _to_a_machine(deed: Deed, dice: Random, world: "World") -> None:
         machine.process.spawn(machine.process.stop())
 
 
+def _until_a_deadline_s(dice: Random, world: "World") -> float:
+    """Return how long it is until an approval's deadline, or a moment before or after it."""
+    waiting = [
+        step.deadline
+        for run in world.judge.document.running.values()
+        for step in run.steps
+        if step.status is StepRunStatus.WAITING_APPROVAL and step.deadline is not None
+    ]
+    if not waiting:
+        return 0.0
+    left_s = (dice.choice(waiting) - NOON).total_seconds() - world.loop.time()
+    return min(max(0.0, left_s + dice.choice(_AROUND_S)), _WAIT_MAX_S)
+
+
 async def _by_somebody(deed: Deed, dice: Random, world: "World") -> None:
     match deed:
         case Deed.EVENT:
@@ -76,6 +96,10 @@ async def _by_somebody(deed: Deed, dice: Random, world: "World") -> None:
             await world.agents.raise_event(dice, agent, dice.choice(runs))
         case Deed.STRAY:
             await world.agents.send(stray(dice, [*world.judge.starts.depths, "PBR-none"]), dice)
+        case Deed.LOOK:
+            serving = world.processes()
+            if serving:
+                dice.choice(serving).look()
         case Deed.INGEST:
             world.raised += 1
             world.raising.append(
@@ -89,6 +113,8 @@ async def _by_somebody(deed: Deed, dice: Random, world: "World") -> None:
                 )
             )
         case _:
+            if deed is Deed.DECIDE and dice.random() < 0.4:
+                await asyncio.sleep(_until_a_deadline_s(dice, world))
             command = command_of(deed, dice, world)
             if command is None:
                 return

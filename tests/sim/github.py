@@ -92,7 +92,9 @@ class GitHub:
             return CallOutcome(Call.REFUSED, "GitHub refused it: grant the App what it needs")
         if fate < world.mischief(0.14):
             return False
-        world.judged(world.judge.called, asked.step, world.loop.time())
+        world.judged(
+            world.judge.called, asked.step, world.loop.time(), unaware=wire.process.engine._swapping
+        )
         if armed is not None:
             wire.process.die(f"after GitHub took {asked.step}")
         return True

@@ -54,6 +54,7 @@ class Judge:
         self._answered: Counter[Entry] = Counter()
         self._playbooks: dict[str, Playbook] = {}
         self._runs: dict[str, Run] = {}
+        self._swaps: dict[int, str] = {}
 
     def begin(self, document: Document) -> None:
         """Take over the document that is stored at first."""
@@ -192,6 +193,13 @@ class Judge:
             reached = run is not None and run.status in REACHABLE[answer.status]
             hold(reached, rule, "{} {}, stored {}", answer.id, answer.status, run)
 
+    def shown(self, document: Document, *, least_revision: int) -> None:
+        """Judge what a reader was shown."""
+        revision = document.revision
+        rule = "no read shows what is not durable"
+        hold(self._swaps.get(revision) == document.swap_id, rule, "revision {}", revision)
+        hold(revision >= least_revision, "no read is stale", "{}, not {}", revision, least_revision)
+
     def refused(self, command: Command, refused: Refused) -> None:
         """Judge a refusal: what is in flight can be ended however full the document is."""
         ends = isinstance(command, CancelRun | DecideApproval | ReportStep)
@@ -206,8 +214,14 @@ class Judge:
         hold(owner == replica, "a deed follows its claim", "{} by {}, not {}", key, replica, owner)
         hold(0 < patience_s <= _CLAIM_S, "a claim holds for 60 s", "{}: {} s", key, patience_s)
 
-    def called(self, key: tuple[str, str], at_s: float) -> None:
-        """Judge that GitHub got a call for a step of a run."""
+    def called(self, key: tuple[str, str], at_s: float, *, unaware: bool) -> None:
+        """Judge that GitHub got a call for a step of a run.
+
+        A process is unaware of what others stored while its own swap is under way.
+        """
+        run = self._runs[key[0]]
+        over = run.status in FINAL and not unaware
+        hold(not over, "no call leaves after the end", "{}: {}", key, run.status)
         self.sent[key] += 1
         hold(self.sent[key] == 1, "a dispatch is sent at most once", "{}: {}", key, self.sent[key])
         age_s = at_s - self.claimed_at_s.get(key, at_s)
@@ -246,6 +260,7 @@ class Judge:
     def _remember(self, document: Document) -> None:
         self._playbooks.update(document.playbooks)
         self._runs.update(_runs(document))
+        self._swaps[document.revision] = document.swap_id
 
 
 def _runs(document: Document) -> dict[str, Run]:

@@ -42,6 +42,7 @@ class Deed(StrEnum):
     EVENT = "event"
     INGEST = "ingest"
     STRAY = "stray report"
+    LOOK = "look"
     CRASH = "crash"
     STOP = "stop"
     JUMP = "clock jump"
@@ -61,8 +62,8 @@ FAULTS = frozenset(
 
 _OPERATOR_WEIGHTS = {
     Deed.CREATE: 3,
-    Deed.UPDATE: 4,
-    Deed.ACTIVATE: 3,
+    Deed.UPDATE: 5,
+    Deed.ACTIVATE: 5,
     Deed.REVIEW: 9,
     Deed.PAUSE: 5,
     Deed.RESUME: 3,
@@ -73,6 +74,7 @@ _OPERATOR_WEIGHTS = {
     Deed.EVENT: 10,
     Deed.INGEST: 3,
     Deed.STRAY: 3,
+    Deed.LOOK: 6,
 }
 _FAULT_WEIGHTS = {
     Deed.CRASH: 4,

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from core_console import batch, engine
+from core_console import batch, effects, engine
 from core_console.batch import Kind
 from core_console.decide import approvals, depth, due, firing, foureyes, loopguard, reports, runs
 from core_console.decide.foureyes import FourEyes
 from core_console.decide.outbox import with_entries, without_recorded
 from core_console.decide.outcome import SendDispatch
+from core_console.decide.status import FINAL
 from core_console.effects import Performer
 from core_console.engine import Engine
 from core_console.governance.chain import Chain
@@ -213,6 +214,43 @@ def a_tick_claims_what_is_claimed(patch: Patch) -> None:
     patch.setattr(due, "_due", again)
 
 
+def a_read_shows_a_swap_under_way(patch: Patch) -> None:
+    swap = Engine._swap
+
+    async def showing(self: Any, held: Any, document: Any) -> None:
+        self._held = engine._Held(held.version, document)
+        await swap(self, held, document)
+
+    patch.setattr(Engine, "_swap", showing)
+
+
+def a_read_is_not_refreshed(patch: Patch) -> None:
+    real = Engine._fresh
+
+    async def lazy(self: Any) -> Any:
+        return self._held if self._held is not None else await real(self)
+
+    patch.setattr(Engine, "_fresh", lazy)
+
+
+def a_caller_is_forgotten(patch: Patch) -> None:
+    real = Engine._answer
+
+    def hasty(self: Any, asked: Sequence[Any], outcomes: Sequence[Any]) -> None:
+        real(self, asked[:1], outcomes[:1])
+
+    patch.setattr(Engine, "_answer", hasty)
+
+
+def a_call_leaves_for_a_run_that_ended(patch: Patch) -> None:
+    real = effects._objection
+
+    def lenient(console: Any, run: Run, step_run: Any, left_s: float) -> str:
+        return "" if run.status in FINAL else real(console, run, step_run, left_s)
+
+    patch.setattr(effects, "_objection", lenient)
+
+
 CHAIN = "every decision is in the chain exactly once"
 AGREE = "the document and its records agree"
 DURABLE = "nobody is answered before it is durable"
@@ -236,5 +274,9 @@ PLANTED: dict[Callable[[Patch], None], set[str]] = {
     a_cause_is_counted_only_when_it_is_named: {"depth follows the causes"},
     no_claim_is_abandoned: {"every run ends"},
     a_set_back_clock_moves_slots_back: {"a slot fires once"},
+    a_read_shows_a_swap_under_way: {"no read shows what is not durable"},
+    a_read_is_not_refreshed: {"no read is stale"},
+    a_caller_is_forgotten: {"every caller is answered"},
+    a_call_leaves_for_a_run_that_ended: {"no call leaves after the end"},
     a_tick_claims_what_is_claimed: {"a step is claimed once", "legal moves"},
 }

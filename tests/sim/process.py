@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 PROCESS: ContextVar["Process | None"] = ContextVar("PROCESS", default=None)
 
+_DRIFTS_S = (0.0, 0.0, 0.2, -3.0, 20.0)
 _START_AGAIN_S = 5.0
 _CLOSING_S = 15.0
 
@@ -66,6 +67,7 @@ class Machine:
     def __init__(self, world: "World", number: int) -> None:
         self.number = number
         self.clock = MachineClock(world.loop)
+        self.clock.offset_s = world.dice("drift", number).choice(_DRIFTS_S)
         self.process: Process | None = None
         self._world = world
         self._boots = 0
@@ -182,6 +184,21 @@ class Process:
             return await self.engine.snapshot()
         except Fault:
             return None
+
+    def look(self) -> None:
+        """Have somebody look at what this process shows."""
+        self.spawn(self._look())
+
+    async def _look(self) -> None:
+        judge = self._world.judge
+        newest = 0 if self.engine._swapping else judge.document.revision
+        try:
+            seen = await self.engine.look()
+        except Fault:
+            return
+        # While the store is away the last known state is shown, and said to be just that.
+        least = newest if seen.fault is None else 0
+        self._world.judged(judge.shown, seen.document, least_revision=least)
 
     async def _answer(self, command: Command, actor: str) -> Outcome | Fault:
         try:

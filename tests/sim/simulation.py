@@ -14,13 +14,14 @@ import structlog
 
 from core_console.decide.commands import PausePlaybook
 from core_console.model.playbook import PlaybookStatus
-from tests.sim.broken import BrokenError
+from tests.sim.broken import BrokenError, hold
 from tests.sim.deeds import do
 from tests.sim.loop import run_virtually
 from tests.sim.plan import Item, Plan
 from tests.sim.process import task_of_a_process
 from tests.sim.world import World
 
+_PATIENCE_S = 7_200.0
 _REST_TICK_S = 900.0
 _REST_STEP_S = 1_800.0
 _REST_STEPS = 48
@@ -89,7 +90,7 @@ async def _course(world: World) -> None:
         machine.boot()
     callers = [world.spawn(_at_its_time(item, world)) for item in world.plan.items]
     await asyncio.sleep(world.plan.hours * 3_600.0)
-    await asyncio.wait(callers) if callers else None
+    await _all_answered(callers)
     await _calm_down(world)
     await _come_to_rest(world)
     snapshots = {}
@@ -98,6 +99,14 @@ async def _course(world: World) -> None:
         assert found is not None
         snapshots[process.name] = found
     world.judged(world.judge.ended, snapshots, world.refusals)
+
+
+async def _all_answered(callers: list["asyncio.Task[None]"]) -> None:
+    """Wait for whoever asked something; an agent's last try comes within minutes."""
+    if not callers:
+        return
+    _, waiting = await asyncio.wait(callers, timeout=_PATIENCE_S)
+    hold(not waiting, "every caller is answered", "{} still wait", len(waiting))
 
 
 async def _at_its_time(item: Item, world: World) -> None:

@@ -122,6 +122,8 @@ class World:
     async def _whole(self, coroutine: Coroutine[Any, Any, Any]) -> None:
         try:
             await coroutine
+        except BrokenError as error:
+            self.fail(error)
         except (AssertionError, LookupError, TypeError, ValueError, AttributeError) as error:
             self.fail(BrokenError("the simulation itself works", repr(error)))
             raise
