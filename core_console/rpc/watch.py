@@ -31,6 +31,10 @@ from core_console.subscribers import POLL_S
 HEARTBEAT_S = 15.0
 """The contract's: whoever hears nothing for longer knows that the stream is dead."""
 
+PACE_S = 0.1
+"""The first change is told at once; of those right behind it a person sees ten a second at most,
+and a hundred streams that are told each swap by itself would keep the writer from swapping."""
+
 _QUIET_S = HEARTBEAT_S - POLL_S
 """The time is looked at once a second while nothing changes, so the heartbeat is never late."""
 
@@ -89,6 +93,8 @@ class Watch:
                 yield message
                 heard_s = clock.monotonic()
             place = shown.after
+            if shown.messages and place.revision == document.revision:
+                await clock.sleep(PACE_S)
             if clock.monotonic() >= heard_s + _QUIET_S:
                 yield self._heartbeat(place)
                 heard_s = clock.monotonic()

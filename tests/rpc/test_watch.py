@@ -18,8 +18,9 @@ from core_console.model.event import Event
 from core_console.model.run import Run, RunStatus
 from core_console.ports import Fault
 from core_console.rpc import caller
+from core_console.rpc import watch as watching
 from core_console.rpc.run_views import RunViews
-from core_console.rpc.watch import HEARTBEAT_S, STREAMS_EACH_MAX, STREAMS_MAX, Watch
+from core_console.rpc.watch import HEARTBEAT_S, PACE_S, STREAMS_EACH_MAX, STREAMS_MAX, Watch
 from tests import builders
 from tests.builders import AUTHOR, SECOND, a_document, a_run
 from tests.rpc.messages import a_playbook, approval_only, creation
@@ -29,6 +30,12 @@ PLAYBOOK = builders.a_playbook(builders.approve(), changed=3)
 RUN = a_run(PLAYBOOK, id="PBR-9", revision=5, status=RunStatus.CANCELLED, finished_at=builders.NOW)
 EVENT = Event("PBE-1", builders.NOW, "datagov", "x", "agent:datagov", 4)
 KEPT: Document = a_document(PLAYBOOK, RUN, events={"PBE-1": EVENT})
+
+
+@pytest.fixture(autouse=True)
+def no_pace(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let one change be told right behind the other; the pace has a test of its own."""
+    monkeypatch.setattr(watching, "PACE_S", 0)
 
 
 class Stream:
@@ -164,6 +171,23 @@ async def test_a_quiet_stream_says_every_15_s_that_it_is_alive(console: Site) ->
         await console.clock.advance(2)
         beat = (await stream.read()).heartbeat.at.ToDatetime(builders.NOW.tzinfo)
         assert beat <= builders.NOW + timedelta(seconds=HEARTBEAT_S) * number
+
+
+async def test_the_first_change_is_told_at_once_and_those_right_behind_it_together(
+    console: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watching, "PACE_S", PACE_S)
+    await console.hold(KEPT)
+    stream = watch(console, 10)
+    await stream.some(1)
+    await quiet(console)
+    for _ in range(3):
+        await console.author.PausePlaybook(pb.PausePlaybookRequest(id="PB-1"))
+        await console.author.ResumePlaybook(pb.ResumePlaybookRequest(id="PB-1"))
+    assert await stream.some(1) == [(11, "PB-1")]
+    await quiet(console, 0)
+    await console.clock.advance(PACE_S)
+    assert await stream.some(1) == [(16, "PB-1")]
 
 
 async def test_swaps_that_tell_nothing_put_off_no_heartbeat(console: Site) -> None:
