@@ -21,6 +21,7 @@ from core_console.doors import server as door_server
 from core_console.ports import Fault
 from core_console.rpc import server as rpc_server
 from core_console.settings import Settings
+from core_console.store import serving
 
 _log = structlog.get_logger(__name__)
 
@@ -36,6 +37,12 @@ async def serve(settings: Settings) -> None:
         loop.add_signal_handler(number, stop.set)
     console = Console(settings)
     await console.learn_organisation()
+    with serving.shared(settings.root):
+        await _serve(console, connections_max, stop)
+
+
+async def _serve(console: Console, connections_max: int, stop: asyncio.Event) -> None:
+    settings = console.settings
     async with console.running():
         listener = console.listener(connections_max=connections_max)
         answered_max = connections_max // door_server.ACCEPTED_PER_ANSWERED
