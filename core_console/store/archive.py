@@ -71,6 +71,8 @@ def _name(draft: Path, path: Path) -> None:
         except FileExistsError:
             sentence = "a file of that name is there already: name another one"
             raise Fault(sentence, retryable=False) from None
+        except PermissionError:  # so say file systems without hard links, such as some shares
+            draft.replace(path)
         sync_folder(path.parent)
 
 

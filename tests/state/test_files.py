@@ -15,6 +15,10 @@ from core_console.store.file import FileDocument
 PIECES = {"manifest.json": b"{}", "documents/x": b"\x00\xff" * 999, "blobs/y": b""}
 
 
+def names(folder: Path) -> set[str]:
+    return {each.name for each in folder.iterdir()}
+
+
 def write(path: Path) -> None:
     with archive.writing(path, 1_800_000_000) as writer:
         for name, data in PIECES.items():
@@ -26,7 +30,7 @@ def test_an_archive_gives_back_what_was_put_into_it(tmp_path: Path) -> None:
     with archive.reading(tmp_path / "b") as reader:
         assert {name: reader.get(name) for name in PIECES} == PIECES
     assert (tmp_path / "b").stat().st_mode & 0o777 == 0o600
-    assert os.listdir(tmp_path) == ["b"]
+    assert names(tmp_path) == {"b"}
 
 
 def test_any_tool_can_look_into_an_archive(tmp_path: Path) -> None:
@@ -46,14 +50,18 @@ def test_a_file_that_came_meanwhile_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(Fault, match="is there already"), archive.writing(tmp_path / "b", 0):
         (tmp_path / "b").write_text("mine")
     assert (tmp_path / "b").read_text() == "mine"
-    assert os.listdir(tmp_path) == ["b"]
+    assert names(tmp_path) == {"b"}
 
 
 def test_what_fails_half_way_leaves_no_file(tmp_path: Path) -> None:
-    with pytest.raises(Fault, match="away"), archive.writing(tmp_path / "b", 0) as writer:
-        writer.add("x", b"1")
-        raise Fault("the store is away")
-    assert os.listdir(tmp_path) == []
+    def fail() -> None:
+        with archive.writing(tmp_path / "b", 0) as writer:
+            writer.add("x", b"1")
+            raise Fault("the store is away")
+
+    with pytest.raises(Fault, match="away"):
+        fail()
+    assert names(tmp_path) == set()
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
@@ -120,8 +128,7 @@ async def test_another_document_takes_the_place_and_the_old_file_stays(tmp_path:
     await replacing.put_in_place(path, b"new", "atlas.replaced")
     assert await stored(path) == b"new"
     assert (tmp_path / "atlas.replaced").read_bytes() == before
-    left = {each.name for each in tmp_path.iterdir()}
-    assert left == {"atlas", "atlas.lock", "atlas.replaced"}
+    assert names(tmp_path) == {"atlas", "atlas.lock", "atlas.replaced"}
 
 
 async def test_a_damaged_file_gives_way_and_stays_too(tmp_path: Path) -> None:
@@ -142,10 +149,8 @@ async def test_what_a_restore_left_half_way_is_cleared(tmp_path: Path) -> None:
     (tmp_path / "atlas.restoring").write_bytes(b"half")
     (tmp_path / "atlas.restoring.tmp").write_bytes(b"half")
     await replacing.put_in_place(tmp_path / "atlas", b"new", "atlas.replaced")
-    assert {each.name for each in tmp_path.iterdir()} == {"atlas", "atlas.lock"} or await stored(
-        tmp_path / "atlas"
-    ) == b"new"
-    assert not [each for each in tmp_path.iterdir() if "restoring" in each.name]
+    assert await stored(tmp_path / "atlas") == b"new"
+    assert names(tmp_path) == {"atlas", "atlas.lock"}
 
 
 async def test_a_pipe_in_the_place_of_a_document_is_told(tmp_path: Path) -> None:
@@ -163,9 +168,8 @@ def test_replicas_share_a_root_and_a_restore_has_it_alone(tmp_path: Path) -> Non
             pass
     assert not serving.is_served(tmp_path)
     with serving.alone(tmp_path):
-        with pytest.raises(Fault, match="a restore of this root is under way"):
-            with serving.shared(tmp_path):
-                pass
+        with pytest.raises(Fault, match="a restore of this"), serving.shared(tmp_path):
+            pass
         with pytest.raises(Fault, match="stop every replica"), serving.alone(tmp_path):
             pass
     with serving.shared(tmp_path):
