@@ -36,6 +36,7 @@ def failing(console: Site, error: Exception, monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(console.engine, "submit", submit)
     monkeypatch.setattr(console.engine, "snapshot", snapshot)
+    monkeypatch.setattr(console.engine, "look", snapshot)
 
 
 async def test_a_bug_is_internal_and_shows_nothing(
