@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 from core_console.decide.commands import PausePlaybook, ResumePlaybook
 from core_console.model.event import Raising
+from core_console.model.playbook import PlaybookStatus
 from core_console.model.run import StepRunStatus
+from tests.builders import AUTHOR
 from tests.fakes import NOON
 from tests.sim.agents import stray
 from tests.sim.faults import Armed, Strike, Target
@@ -17,6 +19,7 @@ from tests.sim.operators import command_of
 from tests.sim.plan import Deed, Item
 
 if TYPE_CHECKING:
+    from tests.sim.process import Process
     from tests.sim.world import World
 
 _PAUSES_S = (0.0, 30.0, 900.0)
@@ -66,12 +69,28 @@ async def _to_a_machine(deed: Deed, dice: Random, world: "World") -> None:
     if deed is Deed.JUMP:
         machine.clock.offset_s = dice.choice([0.0, machine.clock.offset_s]) + dice.choice(_JUMPS_S)
         world.say("the clock of {} is off by {} s", machine.number, machine.clock.offset_s)
+        if machine.process is not None and machine.process.ready:
+            await _paused_for_a_while(dice, world, machine.process)
     elif machine.process is None:
         return
     elif deed is Deed.CRASH:
         machine.process.die("at some moment")
     elif machine.process.ready:
         machine.process.spawn(machine.process.stop())
+
+
+async def _paused_for_a_while(dice: Random, world: "World", process: "Process") -> None:
+    """Have an operator pause and resume a playbook where the clock has just been set."""
+    active = [
+        each.id
+        for each in world.judge.document.playbooks.values()
+        if each.status is PlaybookStatus.ACTIVE
+    ]
+    if active:
+        playbook_id = dice.choice(active)
+        for command in (PausePlaybook(AUTHOR, playbook_id), ResumePlaybook(AUTHOR, playbook_id)):
+            world.say("{} of {} at {}", type(command).__name__, playbook_id, process.name)
+            await process.ask(command, actor=AUTHOR)
 
 
 def _until_a_deadline_s(dice: Random, world: "World") -> float:

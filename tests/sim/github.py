@@ -8,8 +8,10 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from core_console.decide.commands import CancelRun
 from core_console.model.run import Call, DispatchPayload
 from core_console.ports import CallOutcome, Objection
+from tests.builders import AUTHOR
 from tests.sim.faults import Strike, Target
 
 if TYPE_CHECKING:
@@ -83,8 +85,7 @@ class GitHub:
             await wire.crash()
         await asyncio.sleep(dice.choice([0.0, 0.05, 0.3]))
         if dice.random() < world.mischief(0.1):
-            # A rate limit: waited out for as long as the caller has patience.
-            await asyncio.sleep(asked.patience_s * dice.random())
+            await self._limit(asked, dice)
         if why := await asked.objection():
             return CallOutcome(Call.REFUSED, f"not sent: {why}")
         fate = dice.random()
@@ -98,6 +99,14 @@ class GitHub:
         if armed is not None:
             wire.process.die(f"after GitHub took {asked.step}")
         return True
+
+    async def _limit(self, asked: Asked, dice: "Random") -> None:
+        """Have a rate limit waited out, within the caller's patience; not everybody waits."""
+        waits_s = asked.patience_s * dice.random()
+        if dice.random() < 0.4:
+            cancel = CancelRun(AUTHOR, asked.step[0], "it takes too long")
+            self._world.spawn(self._world.ask(cancel, AUTHOR, dice))
+        await asyncio.sleep(waits_s)
 
     async def _answer(self, dice: "Random", *, taken: bool) -> CallOutcome:
         slow = dice.random() < self._world.mischief(0.15)

@@ -166,6 +166,8 @@ class Process:
 
     async def ask(self, command: Command, *, actor: str) -> Outcome | Fault | None:
         """Return the answer to a caller, None when the connection broke."""
+        if not self.alive:
+            return None
         task = self.spawn(self._answer(command, actor))
         await asyncio.wait((task,))
         if task.cancelled():
