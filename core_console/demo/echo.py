@@ -31,20 +31,15 @@ def tell(stage: Stage) -> None:
     stage.say(f"judge's own report matched the playbook too: {echo}")
 
 
-def _events(stage: Stage) -> list[Any]:
-    answer = stage.quietly("events") or {}
-    return list(answer.get("events", []))
-
-
 def _started(stage: Stage, playbook_id: str) -> Any:  # noqa: ANN401 -- the event's JSON
-    for event in _events(stage):
+    for event in stage.events():
         if any(each["playbookId"] == playbook_id for each in event.get("started", [])):
             return event
     return None
 
 
 def _skipped(stage: Stage, playbook_id: str) -> str | None:
-    for event in _events(stage):
+    for event in stage.events():
         for skip in event.get("skipped", []):
             if skip["playbookId"] == playbook_id and event["agent"] == "judge":
                 return str(skip["reason"])

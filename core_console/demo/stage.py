@@ -11,8 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+import grpc
 import httpx
+from google.protobuf.json_format import MessageToDict
+from google.protobuf.message import Message
 from rich.console import Console as Screen
+from runink.core.atlas.v1 import playbook_pb2 as pb
+from runink.core.atlas.v1.playbook_pb2_grpc import PlaybookServiceStub
 
 from core_console.demo.processes import DemoError, Done, command, environment
 
@@ -93,20 +98,25 @@ class Stage:
         self.say(f"{AUTHOR} started {run['id']}")
         return str(run["id"])
 
-    def quietly(self, *arguments: str) -> Any:  # noqa: ANN401 -- the answer's JSON
-        """Ask as the author without showing the command; None when it was refused."""
-        env = environment(CORE_CONSOLE_URL=self.grpc, CORE_CONSOLE_TOKEN=self.tokens[AUTHOR])
-        done = command((*arguments, "-o", "json"), env)
-        return done.answer if done.code == 0 else None
-
     def run_when(self, run_id: str, done: Callable[[Any], bool], what: str) -> Any:  # noqa: ANN401 -- the run's JSON
         """Wait until the run is so, and return it."""
 
         def looked_at() -> Any:  # noqa: ANN401 -- the run's JSON
-            answer = self.quietly("run", "get", run_id)
-            return answer["run"] if answer and done(answer["run"]) else None
+            run = self._asked("GetRun", pb.GetRunRequest(id=run_id))["run"]
+            return run if done(run) else None
 
         return eventually(looked_at, f"{what} of {run_id}")
+
+    def events(self) -> list[Any]:
+        """Return the events that the console keeps, newest first."""
+        return list(self._asked("ListEvents", pb.ListEventsRequest()).get("events", []))
+
+    def _asked(self, method: str, request: Message) -> Any:  # noqa: ANN401 -- the answer's JSON
+        """Ask over gRPC: looking again and again by commands would keep the machine busy."""
+        bearer = (("authorization", f"Bearer {self.tokens[AUTHOR]}"),)
+        with grpc.insecure_channel(self.grpc) as channel:
+            call = getattr(PlaybookServiceStub(channel), method)
+            return MessageToDict(call(request, metadata=bearer, timeout=WAIT_S))
 
 
 def eventually(look: Callable[[], T | None], what: str) -> T:

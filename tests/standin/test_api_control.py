@@ -21,6 +21,7 @@ from core_console.standin.api import build_api
 from core_console.standin.api_control import Control
 from core_console.standin.faults import Plan, Plans, Trouble
 from core_console.standin.server import public_key_of
+from tests.fakes import nobody_objects
 from tests.githubapp.site import (
     ORG,
     PAYLOAD,
@@ -55,8 +56,8 @@ async def told(http: httpx.AsyncClient, what: str, **body: object) -> Any:  # no
 
 async def test_what_happened_can_be_read(site: Site, http: httpx.AsyncClient) -> None:
     github = site.client()
-    await github.dispatch(PAYLOAD, 60)
-    await github.comment("core", 1, "hello", 60)
+    await github.dispatch(PAYLOAD, 60, nobody_objects)
+    await github.comment("core", 1, "hello", 60, nobody_objects)
     dispatches = (await http.get("/_standin/dispatches")).json()["dispatches"]
     comments = (await http.get("/_standin/comments")).json()["comments"]
     calls = (await http.get("/_standin/calls")).json()["calls"]
@@ -69,10 +70,10 @@ async def test_what_happened_can_be_read(site: Site, http: httpx.AsyncClient) ->
 async def test_faults_are_planned_and_forgotten(site: Site, http: httpx.AsyncClient) -> None:
     github = site.client()
     await told(http, "faults", trouble="error_after", endpoint="dispatch", times=1)
-    assert (await github.dispatch(PAYLOAD, 60)).call is Call.UNKNOWN
+    assert (await github.dispatch(PAYLOAD, 60, nobody_objects)).call is Call.UNKNOWN
     await told(http, "faults", trouble="error_after", endpoint="dispatch", times=9)
     assert (await http.delete("/_standin/faults")).status_code == 204
-    assert (await github.dispatch(PAYLOAD, 60)).call is Call.ACCEPTED
+    assert (await github.dispatch(PAYLOAD, 60, nobody_objects)).call is Call.ACCEPTED
 
 
 @pytest.mark.parametrize(
