@@ -187,7 +187,9 @@ class Judge:
         answer = outcome.answer
         if isinstance(answer, Playbook):
             known = self._playbooks.get(answer.id)
-            hold(known is not None and known.revision >= answer.revision, rule, "{}", answer.id)
+            stored = known is not None and known.revision >= answer.revision
+            # Another command of the same swap may have deleted it.
+            hold(stored or answer.id in self.told.deleted, rule, "{}", answer.id)
         if isinstance(answer, Run):
             run = self._runs.get(answer.id)
             reached = run is not None and run.status in REACHABLE[answer.status]

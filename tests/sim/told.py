@@ -45,6 +45,7 @@ class Told:
     in_flight: dict[str, str] = field(default_factory=dict)
     initiators: dict[str, str] = field(default_factory=dict)
     ended: set[str] = field(default_factory=set)
+    deleted: set[str] = field(default_factory=set)
 
     def begin(self, document: Document) -> None:
         """Take over what was stored before the first record."""
@@ -90,6 +91,7 @@ class Told:
                 hold(ids[0] not in self.in_flight, "legal moves", "{} deleted with a run", ids[0])
                 self._book(ids[0])
                 del self.books[ids[0]]
+                self.deleted.add(ids[0])
             case "run" | "run.start":
                 self._started(ids[0], ids[1], entry.actor)
             case "run.end":
