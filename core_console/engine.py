@@ -306,7 +306,8 @@ class Engine(Generic[D, C, R]):
 
     async def _commit(self, batch: list[_Asked[C, R]]) -> None:
         """Decide and swap a batch, and answer it whatever happens."""
-        patience = asyncio.get_running_loop().call_later(STORE_PATIENCE_S, self._fall_away, batch)
+        loop, faults = asyncio.get_running_loop(), self.counts.faults
+        patience = loop.call_later(STORE_PATIENCE_S, self._fall_away, batch)
         try:
             for attempt in range(ATTEMPTS_MAX):
                 if await self._attempt(batch):
@@ -325,6 +326,10 @@ class Engine(Generic[D, C, R]):
             self._answer(batch, [error] * len(batch))
         finally:
             patience.cancel()
+            late = loop.time() > patience.when() - STORE_PATIENCE_S / 2
+            if late and self.counts.faults > faults:
+                # It failed only after seconds: the next ones need not wait to hear the same.
+                self._fall_away()
 
     async def _attempt(self, batch: list[_Asked[C, R]]) -> bool:
         """Try once; return False when another replica won the race."""

@@ -16,7 +16,7 @@ from core_console.ticker import Ticker
 from tests.builders import AUTHOR, a_document, a_playbook, approve, detect
 from tests.engine.conftest import Replica, World, run_of
 
-PATIENCE_S = 0.02
+PATIENCE_S = 0.1
 """Short, because the event loop's own time passes in these tests."""
 
 
@@ -186,6 +186,23 @@ async def test_the_writer_asks_a_store_that_failed_late_until_it_is_back(world: 
     store.fails = False
     await until_back(world, replica)
     assert run_of(await replica.engine.submit(RunNow(AUTHOR, "PB-1"))).id
+
+
+async def test_a_store_that_takes_long_to_fail_is_away_too(world: World) -> None:
+    store = AwayDocument()
+    replica = await started(world, store)
+    store.back.clear()
+    asked = asyncio.create_task(replica.engine.submit(RunNow(AUTHOR, "PB-1")))
+    await asyncio.sleep(PATIENCE_S * 0.7)
+    store.fails = True
+    store.back.set()
+    # What waited goes on without failing; what it does next fails, and so late.
+    with pytest.raises(Fault):
+        await asked
+    assert replica.engine.away
+    assert (await refused(replica, RunNow(AUTHOR, "PB-1"))).message.startswith("the store does not")
+    store.fails = False
+    await until_back(world, replica)
 
 
 async def test_a_read_that_hangs_is_answered_from_what_was_known(world: World) -> None:
