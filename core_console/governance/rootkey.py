@@ -132,7 +132,7 @@ class KeyFile:
 def _read(path: Path) -> RootKey:
     try:
         # A link could lead to a key that somebody else may write.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with os.fdopen(descriptor, "rb") as file:
             if os.fstat(file.fileno()).st_mode & _OTHERS:
                 raise Fault(
