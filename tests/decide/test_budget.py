@@ -203,3 +203,11 @@ def test_the_account_of_a_batch_is_what_measuring_anew_would_give() -> None:
         assert room.reserve_bytes == fresh.reserve_bytes
         # Commas between items and the braces of an empty field are all that it does not see.
         assert abs(room.size_bytes - fresh.size_bytes) <= 8
+
+
+def test_runs_that_did_not_change_keep_their_reserve() -> None:
+    ledger = Ledger(Pieces())
+    document, _ = decided(a_document(a_playbook(approve())), RunNow(AUTHOR, "PB-1"))
+    first = ledger.room(document)
+    assert first.reserve_bytes > 0
+    assert ledger.room(document) == first == Ledger(Pieces()).room(document)

@@ -288,3 +288,9 @@ def test_a_schedule_that_slept_for_a_century_is_counted_at_once() -> None:
     due = slots.due("0 * * * *", since=NOW, now=later(days=36_525))
     assert due is not None
     assert due.count == 36_525 * 24
+
+
+def test_the_slots_of_a_month_are_counted_in_that_month_alone() -> None:
+    due = slots.due("5 2 * 3 *", since=at("2026-02-20 00:00"), now=at("2026-04-20 00:00"))
+    assert due is not None
+    assert (due.count, due.newest) == (31, at("2026-03-31 02:05"))
