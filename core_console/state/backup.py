@@ -79,23 +79,24 @@ async def take(root: Root, sink: Sink, clock: Clock) -> Manifest:
         Fault: something cannot be read or written, or a document breaks its own promises.
     """
     made_at = clock.now()
-    before = {name: await root.chain.last_number(name) for name in parts.NAMES}
     found = [await parts.read(root, name) for name in parts.NAMES]
     chain = await _chain_at(root)
     if not any(part.is_stored for part in found):
         raise Fault("this root holds no document: there is nothing to back up", retryable=False)
     for part in found:
-        recorded = Recorded(before[part.name], chain.numbers[part.name])
-        refuse_broken(part, recorded, "check the state before you count on a backup of it")
+        refuse_broken(part, "check the state before you count on a backup of it")
     documents = tuple([await _put(root, part, sink) for part in found if part.is_stored])
     manifest = Manifest(FORMAT, made_at, documents, chain)
     sink.add(_MANIFEST, msgspec.json.format(msgspec.json.encode(manifest)))
     return manifest
 
 
-def refuse_broken(part: Part, recorded: Recorded, advice: str) -> None:
-    """Raise Fault naming the first promise that the document breaks."""
-    fault = next(part.faults(recorded), None)
+def refuse_broken(part: Part, advice: str) -> None:
+    """Raise Fault naming the first promise that the document breaks by itself.
+
+    How far the chain got is not judged: a backup is just what helps when the chain is lost.
+    """
+    fault = next(part.faults(Recorded(0, part.document.outbox_number)), None)
     if fault is not None:
         raise Fault(f"{part.name} breaks its own promises: {fault}; {advice}", retryable=False)
 

@@ -16,7 +16,6 @@ from core_console.model.document import Document
 from core_console.ports import Fault
 from core_console.state import backup, parts
 from core_console.state.backup import ChainAt, Manifest, Source
-from core_console.state.check import Recorded
 from core_console.state.parts import Part, Root
 from core_console.state.restored import Before, Why, restored
 
@@ -59,7 +58,7 @@ async def restore(
     old = {name: await _readable(root, name) for name in parts.NAMES}
     found = {name: backup.document_of(source, manifest, name) for name in parts.NAMES}
     for part in found.values():
-        backup.refuse_broken(part, _anything(part), "nothing was changed")
+        backup.refuse_broken(part, "nothing was changed")
     why = Why(actor=actor, made_at=manifest.made_at, now=now, swap_id=swap_id)
     plans = await _plans(root, found, old, why)
     for plan in plans:
@@ -102,11 +101,6 @@ async def _readable(root: Root, name: str) -> Part | None:
         return None
 
 
-def _anything(part: Part) -> Recorded:
-    """Return the chain that any outbox fits: how far it had got is not the backup's fault."""
-    return Recorded(0, part.document.outbox_number)
-
-
 async def _plans(
     root: Root, found: Mapping[str, Part], old: Mapping[str, Part | None], why: Why
 ) -> list[_Plan]:
@@ -122,8 +116,7 @@ async def _plans(
             taken=taken,
         )
         new = parts.encoded(name, restored(part, before, why))
-        if (fault := next(new.faults(_anything(new)), None)) is not None:
-            raise Fault(f"{name} would break its own promises: {fault}", retryable=False)
+        backup.refuse_broken(new, "so it is not put in place, and nothing was changed")
         plans.append(_Plan(new, here, tuple(sorted(new.blobs()))))
     return plans
 

@@ -324,6 +324,16 @@ async def test_a_chain_that_ends_before_the_backup_must_be_put_right_first(site:
     assert holds(other)
 
 
+async def test_with_the_chain_lost_the_state_goes_on_from_a_backup_of_itself(site: Site) -> None:
+    site.log.lines.clear()
+    assert any("is lost" in each for each in await faults(site))
+    bag = await taken(site)
+    await put_back(site, bag)
+    assert await faults(site) == []
+    assert holds(site)
+    assert (await site.metadoc()).playbooks.keys() == full().playbooks.keys()
+
+
 async def test_the_backup_of_another_root_is_refused(site: Site) -> None:
     bag = await taken(site)
     other = await a_site()
@@ -381,7 +391,7 @@ async def test_a_restore_that_would_break_a_promise_changes_nothing(site: Site) 
     await site.hold(METADOC.name, METADOC_CODEC.encode(tight))
     await site.chain.drain(METADOC.name, an_outbox(5, 5))
     bag = await taken(site)
-    with pytest.raises(Fault, match="atlas-playbooks would break its own promises"):
+    with pytest.raises(Fault, match="so it is not put in place"):
         await put_back(site, bag)
     assert site.kept == {}
 
