@@ -52,10 +52,6 @@ class RefusedError(Exception):
         self.refused = refused
 
 
-class NotBuiltError(Exception):
-    """Says that an RPC is served but not built yet; its text is the sentence."""
-
-
 class Answer(Struct, frozen=True, gc=False):
     """What goes back instead of a response."""
 
@@ -80,8 +76,6 @@ def answer_to(error: Exception) -> Answer:
         case Conflict():
             sentence = "other writers kept winning; try again"
             return Answer(grpc.StatusCode.ABORTED, sentence)
-        case NotBuiltError():
-            return Answer(grpc.StatusCode.UNIMPLEMENTED, str(error))
         case _:
             return Answer(grpc.StatusCode.INTERNAL, BUG)
 

@@ -108,7 +108,9 @@ async def test_an_event_that_nobody_waits_for_is_no_decision() -> None:
 
 
 async def test_a_dispatch_that_github_refused_is_shown() -> None:
-    said = entry(action="atlas.playbooks.run.dispatch", actor="system:engine", outcome=Outcome.FAILURE)
+    said = entry(
+        action="atlas.playbooks.run.dispatch", actor="system:engine", outcome=Outcome.FAILURE
+    )
     decision = decision_of(await recorded(said))
     assert decision is not None
     assert (decision.decision, decision.outcome) == (Word.DISPATCHED, Outcome.FAILURE)
