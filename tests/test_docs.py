@@ -30,7 +30,6 @@ OF_OTHERS = {
     "CONSOLE_LOCAL_TOKENS",  # of OIDC sign-in, which is not part of this version
     "CONSOLE_OIDC_AUDIENCE",
     "CONSOLE_OIDC_ISSUER",
-    "CORE_SCHEDULE_CATCH_UP_MINUTES",  # of schedules, which do not fire in this version
 }
 """What the README's table leaves out, each with its reason."""
 
