@@ -2,9 +2,10 @@
 
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import grpc
@@ -12,7 +13,7 @@ import pytest
 from runink.core.atlas.v1 import playbook_pb2 as pb
 
 from tests.builders import AUTHOR, SECOND
-from tests.e2e.processes import Fake
+from tests.e2e.processes import Fake, eventually
 from tests.e2e.site import (
     Caller,
     Console,
@@ -20,6 +21,7 @@ from tests.e2e.site import (
     a_console,
     activated,
     approval,
+    comment,
     detect,
     ended,
     silent_tree,
@@ -164,3 +166,34 @@ def test_a_deadline_expires_once(pair: Pair) -> None:
         (word, run_id) for run_id, word in zip(runs, ("expire", "expire", "timeout"), strict=True)
     }
     assert told == dict.fromkeys(expected | {("end", run_id) for run_id in runs}, 1)
+
+
+def more_than(runs: Callable[[], list[pb.Run]], count: int) -> bool:
+    """Say whether there are more runs than that."""
+    return len(runs()) > count
+
+
+def test_each_slot_starts_one_run_whichever_of_them_ticks_first(pair: Pair) -> None:
+    pair.start(pair.time)
+    author, other = pair.callers(AUTHOR)
+    hourly = pb.Trigger(id="hourly", schedule=pb.ScheduleTrigger(cron="17 * * * *"))
+    draft = pb.Playbook(name="Tell it hourly", steps=[comment()], triggers=[hourly])
+    playbook = author.ask(pb.CreatePlaybookRequest(playbook=draft)).playbook
+    activation = pb.ActivatePlaybookRequest(id=playbook.id, revision=playbook.revision)
+    pair.consoles[1].caller(SECOND).ask(activation)
+
+    def runs() -> list[pb.Run]:
+        return list(other.ask(pb.ListRunsRequest(playbook_id=playbook.id)).runs)
+
+    for hours in (1, 2, 3):
+        pair.time.move(f"+{hours * 60 + hours}m")
+        assert eventually(partial(more_than, runs, hours - 1))
+        until(author, runs()[0].id, ended)
+    final = runs()
+    assert [run.trigger for run in final] == [pb.TRIGGER_KIND_SCHEDULE] * 3
+    assert len({run.slot.seconds for run in final}) == 3
+    assert {run.status for run in final} == {pb.RUN_STATUS_SUCCEEDED}
+    assert [pair.github.comments(run.id) for run in final] == [1, 1, 1]
+    pair.stop()
+    told = Counter(each["action"] for each in pair.consoles[0].records())
+    assert told["atlas.playbooks.run.start"] == 3
