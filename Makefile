@@ -50,6 +50,12 @@ test-fast: .venv/installed ## run the tests that are not marked slow
 simulate: .venv/installed ## play SEEDS=2000 simulated histories, or HOURS=1000000, or one SEED=7
 	$(BIN)/python -m scripts.simulate $(SIMULATE) $(ARGS)
 
+.PHONY: bench
+bench: .venv/installed ## measure, as ratios to bare baselines of the same run; a few minutes
+	$(BIN)/python -m scripts.bench.run_now $(ARGS)
+	$(BIN)/python -m scripts.bench.doors $(ARGS)
+	$(BIN)/python -m scripts.bench.capex
+
 .PHONY: coverage
 coverage: .venv/installed ## prove that the tests take every branch of decide/ and model/
 	$(BIN)/coverage run --source=core_console.decide,core_console.model -m pytest -q $(PURE)
