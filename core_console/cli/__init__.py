@@ -5,14 +5,14 @@ Owns nothing but the list of commands and its headings.
 
 import click
 
-from core_console.cli import approval, capex, playbook, records, run, service, state
+from core_console.cli import approval, capex, playbook, records, report, run, service, state
 from core_console.cli.help import Root
 
 _SECTIONS = {
     "Set up and serve": (service.init, service.token, service.serve, service.demo),
     "Playbooks and runs": (playbook.playbook, run.run, approval.approval, records.agents),
     "CapEx": (capex.capex,),
-    "What happened": (records.events, records.decisions, records.audit),
+    "What happened": (records.events, report.report, records.decisions, records.audit),
     "The state at rest": (state.state,),
 }
 
