@@ -30,6 +30,9 @@ _BRACKET = re.compile(rb"[\[\]{}]")
 _OPENING = b"[{"
 _NAME = re.compile(r"[A-Za-z0-9_]{1,40}")
 
+SENTENCE_MAX = 300
+"""A place deep in a body, with a name of 40 characters; more is the caller's own text."""
+
 
 class BadBody(Exception):  # noqa: N818 -- what the caller sent, not a fault of ours
     """A body that a door does not take; its text is one sentence that may be answered."""
@@ -121,7 +124,8 @@ def _convert(found: dict[str, Any], wanted: type[T]) -> T:
     except msgspec.ValidationError as error:
         # Its text names the types and the place; the keys of a nested object may be in it too.
         sentence = f"a field has another type than this door takes: {error}"
-        if screen.flaws("body", sentence):
+        plain = sentence.isascii() and sentence.isprintable() and len(sentence) <= SENTENCE_MAX
+        if not plain or screen.flaws("body", sentence):
             raise BadBody("a field has another type than this door takes") from None
         raise BadBody(sentence) from None
 

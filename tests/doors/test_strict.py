@@ -145,3 +145,18 @@ def test_any_bytes_are_read_or_refused_in_one_sentence(body: bytes) -> None:
 
 def test_the_depth_bound_is_far_below_the_interpreters() -> None:
     assert sys.getrecursionlimit() > strict.DEPTH_MAX * 10
+
+
+@pytest.mark.parametrize("name", ["\uaaf7", "x" * 400, "\u202e"])
+def test_a_nested_name_that_is_not_plain_is_not_repeated(name: str) -> None:
+    class Inner(Struct, forbid_unknown_fields=True):
+        known: str = ""
+
+    class Outer(Struct):
+        inner: Inner
+
+    body = json.dumps({"inner": {name: "value"}}).encode()
+    with pytest.raises(BadBody) as caught:
+        strict.read(body, Outer)
+    assert name not in str(caught.value)
+    assert str(caught.value).isprintable()
