@@ -2,15 +2,18 @@
 
 import asyncio
 import json
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import Result
 
 from core_console.cli.failure import Exit
+from tests.cli.test_tls import certificate
 from tests.doors.house import House, get
 from tests.doors.site import Site
 from tests.e2e.processes import free_port
@@ -265,3 +268,28 @@ def test_a_token_is_never_carried_on_by_a_redirect(run: Cli, elsewhere: Elsewher
 
     assert result.exit_code == Exit.REFUSED
     assert elsewhere.paths == [DOORS["judge"]]
+
+
+def test_over_tls_the_named_authority_is_trusted_and_nobody_else(
+    run: Cli, elsewhere: Elsewhere, tmp_path: Path
+) -> None:
+    key, chain = certificate()
+    own, ca = tmp_path / "own.pem", tmp_path / "ca.pem"
+    own.write_bytes(key + chain)
+    ca.write_bytes(chain)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(own)
+    elsewhere.server.socket = context.wrap_socket(elsewhere.server.socket, server_side=True)
+    elsewhere.status, elsewhere.body = 404, b'{"error": "judge has not reported yet"}'
+    url = elsewhere.url.replace("http://", "https://")
+
+    def asked(**environ: str) -> Result:
+        return run("report", "get", "judge", CORE_CONSOLE_HTTP_URL=url, **environ)
+
+    trusted = asked(CORE_CONSOLE_CA=str(ca))
+    assert (trusted.exit_code, trusted.stderr) == (Exit.REFUSED, "judge has not reported yet\n")
+    assert asked().exit_code == Exit.UNREACHABLE
+    assert len(elsewhere.paths) == 1
+    for path, told in ((tmp_path / "none.pem", "cannot be read"), (Path(__file__), "no PEM file")):
+        refused = asked(CORE_CONSOLE_CA=str(path))
+        assert (refused.exit_code, told in refused.stderr) == (Exit.USAGE, True), refused.stderr
