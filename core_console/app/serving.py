@@ -97,8 +97,12 @@ def _http_config(console: Console, settings: Settings, connections_max: int) -> 
 def _bound(address: Address) -> socket.socket:
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     try:
-        return socket.create_server((address.host, address.port), family=family)
+        listening = socket.create_server((address.host, address.port), family=family)
+        # What is accepted inherits it. asyncio sets it only on sockets that name their protocol,
+        # and without it an answer in two pieces waits 40 ms for the peer's acknowledgement.
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     except OSError as error:
         raise Fault(
             f"{address} cannot be bound: {error.strerror or error}", retryable=False
         ) from error
+    return listening
