@@ -26,7 +26,7 @@ _COMMAND = re.compile(r"core-console ((?:[a-z][a-z-]* ?)+)")
 
 OF_OTHERS = {
     "CORE_CONSOLE_CA",  # the command line's, told by its --help
-    "CORE_CONSOLE_HTTP_URL",  # the agents repository's, told in docs/github.md
+    "CORE_CONSOLE_HTTP_URL",  # the agents repository's and `report get`'s, told in their pages
     "CONSOLE_LOCAL_TOKENS",  # of OIDC sign-in, which is not part of this version
     "CONSOLE_OIDC_AUDIENCE",
     "CONSOLE_OIDC_ISSUER",
