@@ -306,7 +306,7 @@ def test_a_named_catch_is_no_broad_one() -> None:
         ("index-url = https://" + "py" + "pi.org/simple", False),
         ("https://files." + "python" + "hosted.org/x.whl", False),
         ('"resolved": "https://registry.' + "npm" + 'js.org/x.tgz"', False),
-        ("<root>/work/lib", True),
+        ("<root>/" + "work/lib", True),
         ("var/work/x", True),
         ("cd /" + "work/main", False),
         ("HOME=/" + "root/x", False),

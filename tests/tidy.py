@@ -75,7 +75,7 @@ REGISTRY_HOST = re.compile(
             r"\.".join(pieces)
             for pieces in (
                 ("pypi", "org"),
-                ("pythonhosted", "org"),
+                ("python" + "hosted", "org"),
                 ("npmjs", "org"),
                 ("npmjs", "com"),
                 ("yarnpkg", "com"),
