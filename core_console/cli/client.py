@@ -66,7 +66,7 @@ class Connection:
     def __init__(self, url: str, token: str = "", ca: Path | None = None) -> None:
         """Open the channel; nothing is sent yet."""
         self.target = target_of(url, has_ca=ca is not None)
-        self._metadata = _metadata(token)
+        self._metadata = tuple(bearer(token).items())
         self._channel = _channel(self.target, ca)
         self.playbooks = PlaybookServiceStub(self._channel)
         self.governance = GovernanceServiceStub(self._channel)
@@ -147,12 +147,12 @@ class Upload(Generic[Response]):
             raise told(error, self._target) from None
 
 
-def _metadata(token: str) -> tuple[tuple[str, str], ...]:
-    if not token.strip():
-        return ()
-    if not all("!" <= character <= "~" for character in token.strip()):
+def bearer(token: str) -> dict[str, str]:
+    """Return how a call names its caller, empty without a token; raise Failed for no token."""
+    token = token.strip()
+    if not all("!" <= character <= "~" for character in token):
         raise Failed(Exit.USAGE, "CORE_CONSOLE_TOKEN holds what no token holds: issue a new one")
-    return (("authorization", f"Bearer {token.strip()}"),)
+    return {"authorization": f"Bearer {token}"} if token else {}
 
 
 def _channel(target: Target, ca: Path | None) -> grpc.Channel:

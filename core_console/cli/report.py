@@ -21,6 +21,7 @@ import msgspec
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from core_console.addresses import is_loopback, url_fault
+from core_console.cli.client import bearer
 from core_console.cli.failure import Exit, Failed
 from core_console.cli.help import Group
 from core_console.cli.output import Form, say
@@ -150,13 +151,6 @@ def _base(url: str) -> str:
     return base
 
 
-def _bearer() -> dict[str, str]:
-    token = os.environ.get("CORE_CONSOLE_TOKEN", "").strip()
-    if not all("!" <= character <= "~" for character in token):
-        raise Failed(Exit.USAGE, "CORE_CONSOLE_TOKEN holds what no token holds: issue a new one")
-    return {"authorization": f"Bearer {token}"} if token else {}
-
-
 def _trust(ca: Path | None) -> ssl.SSLContext | bool:
     try:
         return True if ca is None else ssl.create_default_context(cafile=ca)
@@ -169,7 +163,7 @@ def _asked(base: str, path: str, ca: Path | None) -> _Answer:
     """Return what the door answers; raise Failed when there is no answer."""
     # A proxy for the outside world has no way to this machine's own console.
     is_here = is_loopback(urlsplit(base).hostname or "")
-    headers = {"accept-encoding": "identity", **_bearer()}
+    headers = {"accept-encoding": "identity", **bearer(os.environ.get("CORE_CONSOLE_TOKEN", ""))}
     try:
         with (
             httpx.Client(verify=_trust(ca), timeout=_TIMEOUT_S, trust_env=not is_here) as client,
