@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from core_console.model.capex_document import EMPTY_CAPEX
 from core_console.model.document import EMPTY, Document, Versioned
-from core_console.model.pieces import Pieces
+from core_console.model.pieces import _MEASURED_MAX, Pieces
 from tests.builders import a_document, a_playbook, a_run_at, approve
 
 SOME = a_document(
@@ -37,9 +37,28 @@ def test_an_item_that_is_replaced_is_encoded_again() -> None:
     assert pieces.document(changed) == msgspec.json.encode(changed)
 
 
-def test_only_the_items_of_the_last_document_are_remembered() -> None:
+def test_an_item_that_moves_to_another_key_is_written_with_that_key() -> None:
     pieces = Pieces()
     pieces.document(SOME)
-    assert len(pieces._known) == 3
-    pieces.document(EMPTY)
-    assert pieces._known == {}
+    item = SOME.playbooks["PB-1"]
+    for playbooks in ({"PB-9": item}, {"PB-9": item, "PB-1": item}):
+        moved: Document = replace(SOME, playbooks=playbooks)
+        assert pieces.document(moved) == msgspec.json.encode(moved)
+
+
+def test_what_is_gone_is_forgotten() -> None:
+    pieces = Pieces()
+    pieces.document(SOME)
+    assert set(pieces._items["playbooks"]._bytes) == set(SOME.playbooks)
+    fewer: Document = replace(SOME, playbooks={"PB-1": SOME.playbooks["PB-1"]})
+    pieces.document(fewer)
+    assert set(pieces._items["playbooks"]._bytes) == {"PB-1"}
+
+
+def test_what_is_measured_is_remembered_up_to_a_bound() -> None:
+    pieces = Pieces()
+    item = SOME.playbooks["PB-1"]
+    for revision in range(_MEASURED_MAX + 1):
+        pieces.of(replace(item, revision=revision))
+    assert len(pieces._measured) == 1
+    assert pieces.of(item) == msgspec.json.encode(item)
