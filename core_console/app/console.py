@@ -26,9 +26,9 @@ from core_console.effects import Performer
 from core_console.engine import Engine, Metadoc, Policy
 from core_console.githubapp.app import GitHubApp, NoGitHub
 from core_console.githubapp.organisation import Organisation
+from core_console.governance.authenticator import Authenticator
 from core_console.governance.chain import Chain
 from core_console.governance.refusals import Refusals
-from core_console.governance.tokens import Authenticator
 from core_console.governance.trail import Trail
 from core_console.metrics import Metrics, Sources
 from core_console.ports import Fault

@@ -19,6 +19,7 @@ from core_console.cli.preflight import check_ports, make_root, tell
 from core_console.cli.times import span
 from core_console.clock import RandomIds, SystemClock
 from core_console.decide.identity import SignIn, is_admitted, normalise
+from core_console.governance.authenticator import LOOK_AGAIN
 from core_console.governance.chain import Chain
 from core_console.governance.rootkey import KeyFile, RootKey, make_key, rotate_key
 from core_console.governance.tokens import issue
@@ -67,6 +68,8 @@ def _rotate(found: Settings) -> str:
     detail = "the operator key is replaced: every earlier token ends"
     _record(found, "identity.key.rotate", "operator-key", detail)
     rotate_key(found.root, RandomIds())
+    # Whoever is told that it is done may rely on it: a console looks again after this long.
+    SystemClock().pause(LOOK_AGAIN.total_seconds())
     return "the operator key is new: every token issued before has ended"
 
 

@@ -116,7 +116,7 @@ class KeyFile:
             Fault: there is one, but it is open to others or is no Ed25519 key.
         """
         try:
-            status = self._path.lstat()
+            status = os.lstat(self._path)
         except FileNotFoundError:
             self._seen, self._key = None, None
             return None

@@ -11,10 +11,11 @@ import pytest
 from msgspec.structs import replace
 
 from core_console.governance import verify
+from core_console.governance.authenticator import Authenticator
 from core_console.governance.chain import Chain
 from core_console.governance.refusals import Refusals
 from core_console.governance.rootkey import KeyFile, make_key
-from core_console.governance.tokens import Authenticator, issue
+from core_console.governance.tokens import issue
 from core_console.governance.verify import Verification
 from core_console.model.audit import AuditRecord, Entry, Outcome
 from core_console.ports import Fault

@@ -15,9 +15,11 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from core_console.decide.identity import Admission
 from core_console.decide.outcome import Code, Refused
+from core_console.governance import authenticator as tokens_seen
 from core_console.governance import tokens
+from core_console.governance.authenticator import LOOK_AGAIN, Authenticator
 from core_console.governance.rootkey import KeyFile, RootKey, key_path, make_key, rotate_key
-from core_console.governance.tokens import Authenticator, Identity, issue, verify
+from core_console.governance.tokens import Identity, issue, verify
 from core_console.ports import Fault
 from core_console.settings import Settings, load
 
@@ -203,14 +205,16 @@ def test_a_key_that_cannot_be_written_is_a_fault(tmp_path: Path) -> None:
         make_key(tmp_path, CountedIds())
 
 
-def test_rotating_ends_every_earlier_token_at_once(root: Path, key: RootKey) -> None:
+@pytest.mark.parametrize("later", [LOOK_AGAIN, -LOOK_AGAIN], ids=["in time", "the clock jumps"])
+def test_rotating_ends_every_earlier_token(root: Path, key: RootKey, later: timedelta) -> None:
     authenticator = Authenticator(settings_of(root))
     header = [f"Bearer {token_of(key)}"]
     assert authenticator.identify(header, NOW) == Identity(ANN, NOW + HOUR)
     rotate_key(root, CountedIds())
     assert "not signed by this console's present key" in refusal(
-        authenticator.identify(header, NOW)
+        authenticator.identify(header, NOW + later)
     )
+    assert refusal(authenticator.identify(header, NOW + later)), "and it stays refused"
     fresh = KeyFile(root).current()
     assert fresh is not None
     assert authenticator.identify([f"Bearer {token_of(fresh)}"], NOW) == Identity(ANN, NOW + HOUR)
@@ -259,6 +263,28 @@ def test_a_key_made_later_closes_the_console(tmp_path: Path) -> None:
     make_key(tmp_path, CountedIds())
     assert not authenticator.is_open
     assert refusal(authenticator.identify(["Bearer whatever"], NOW))
+
+
+def test_a_new_token_is_good_at_once_and_ends_what_the_old_key_signed(
+    root: Path, key: RootKey
+) -> None:
+    authenticator = Authenticator(settings_of(root))
+    old = [f"Bearer {token_of(key)}"]
+    assert authenticator.identify(old, NOW) == Identity(ANN, NOW + HOUR)
+    rotate_key(root, CountedIds())
+    fresh = KeyFile(root).current()
+    assert fresh is not None
+    assert authenticator.identify([f"Bearer {token_of(fresh)}"], NOW) == Identity(ANN, NOW + HOUR)
+    assert refusal(authenticator.identify(old, NOW))
+
+
+def test_a_key_that_is_lost_later_ends_every_token(root: Path, key: RootKey) -> None:
+    authenticator = Authenticator(settings_of(root))
+    header = [f"Bearer {token_of(key)}"]
+    assert authenticator.identify(header, NOW) == Identity(ANN, NOW + HOUR)
+    key_path(root).unlink()
+    for _ in range(2):
+        assert "key is gone" in refusal(authenticator.identify(header, NOW + LOOK_AGAIN))
 
 
 def test_losing_the_key_does_not_open_the_console(root: Path, key: RootKey) -> None:
@@ -323,15 +349,15 @@ def test_a_verified_token_still_expires(root: Path, key: RootKey) -> None:
 def test_a_signature_is_checked_once_and_remembered_within_bounds(
     root: Path, key: RootKey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tokens, "_VERIFIED_MAX", 2)
+    monkeypatch.setattr(tokens_seen, "_VERIFIED_MAX", 2)
     checks: list[str] = []
-    check = tokens._signed_claims
+    check = tokens.signed_claims
 
-    def counted(token: str, key: RootKey) -> tokens._Claims | Refused:
+    def counted(token: str, key: RootKey) -> tokens.Claims | Refused:
         checks.append(token)
         return check(token, key)
 
-    monkeypatch.setattr(tokens, "_signed_claims", counted)
+    monkeypatch.setattr(tokens_seen, "signed_claims", counted)
     authenticator = Authenticator(settings_of(root))
     headers = [[f"Bearer {token_of(key, f'op{number}@example.com')}"] for number in range(3)]
     for header in (headers[0], headers[0], headers[1], headers[2], headers[2], headers[0]):

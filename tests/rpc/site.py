@@ -27,7 +27,7 @@ from core_console.app.feeds import FeedParts
 from core_console.batch import CAPEX, METADOC
 from core_console.decide.outcome import Effect
 from core_console.engine import Engine, Metadoc, Policy
-from core_console.governance import tokens
+from core_console.governance import authenticator, tokens
 from core_console.governance.chain import Chain
 from core_console.governance.refusals import Refusals
 from core_console.governance.rootkey import KeyFile, make_key
@@ -367,7 +367,7 @@ async def site(
         recorded=engines.recorded,
         github=github,
         policy=policy,
-        authenticator=tokens.Authenticator(loaded),
+        authenticator=authenticator.Authenticator(loaded),
         refusals=refusals,
         log=engines.log,
         clock=clock,
