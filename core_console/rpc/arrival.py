@@ -5,6 +5,7 @@ have. Never looks into a message.
 """
 
 import asyncio
+from functools import partial
 
 from core_console.decide.outcome import Code, Refused
 from core_console.rpc.errors import RefusedError
@@ -49,17 +50,29 @@ class Arrivals:
         After None the call must end: its reading is never cancelled, because gRPC would then
         write into memory that is gone. The end of the call ends the reading.
         """
-        reading: asyncio.Task[object] = asyncio.ensure_future(context.read())
+        loop = asyncio.get_running_loop()
+        reading: asyncio.Task[object] = loop.create_task(context.read())
+        over = loop.create_future()
         self._reading.add(reading)
-        reading.add_done_callback(self._forget)
-        await asyncio.wait({reading}, timeout=timeout_s)
+        reading.add_done_callback(partial(self._ended, over))
+        patience = loop.call_later(timeout_s, _wake, over)
+        try:
+            await over
+        finally:
+            patience.cancel()
         raw = reading.result() if reading.done() else None
         return raw if isinstance(raw, bytes) else None  # gRPC has a word of its own for the end
 
-    def _forget(self, reading: "asyncio.Task[object]") -> None:
+    def _ended(self, over: asyncio.Future[None], reading: asyncio.Task[object]) -> None:
         self._reading.discard(reading)
         if not reading.cancelled():
-            reading.exception()  # the call has ended already; nobody else will look
+            reading.exception()  # the call may have ended already, and then nobody else will look
+        _wake(over)
+
+
+def _wake(over: asyncio.Future[None]) -> None:
+    if not over.done():
+        over.set_result(None)
 
 
 def patience_s(method: str, *, identified: bool) -> float:

@@ -6,7 +6,7 @@ records or repeats a bearer or a text that somebody wrote.
 """
 
 import traceback
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import Protocol
@@ -73,8 +73,8 @@ class _Served(Struct, frozen=True, gc=False):
     perform: handlers.Perform
 
 
-class Gate(grpc.aio.ServerInterceptor):
-    """Guards every method that is not public."""
+class Gate(grpc.GenericRpcHandler):
+    """Guards every method that is not public: gRPC finds nothing but what it guards."""
 
     def __init__(
         self,
@@ -92,20 +92,13 @@ class Gate(grpc.aio.ServerInterceptor):
         self._public = Public(self._arrivals)
         self._guarded: dict[str, Handler] = {}
 
-    async def intercept_service(
-        self,
-        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Handler | None]],
-        handler_call_details: grpc.HandlerCallDetails,
-    ) -> Handler | None:
-        """Return the guarded handler, made once a method; None is gRPC's own UNIMPLEMENTED."""
-        method = handler_call_details.method
-        guarded = self._guarded.get(method)
-        if guarded is None:
-            handler = await continuation(handler_call_details)
-            if handler is None:  # not kept: a caller can make up any number of names
-                return handler
-            guarded = self._guarded[method] = self._guard(method, handler)
-        return guarded
+    def guard(self, handlers: Mapping[str, Handler]) -> None:
+        """Serve these from now on, each by its full method."""
+        self._guarded |= {method: self._guard(method, each) for method, each in handlers.items()}
+
+    def service(self, handler_call_details: grpc.HandlerCallDetails) -> Handler | None:
+        """Return the guarded handler; None is gRPC's own UNIMPLEMENTED."""
+        return self._guarded.get(handler_call_details.method)
 
     def _guard(self, method: str, handler: Handler) -> Handler:
         rule = rule_of(method)

@@ -4,12 +4,12 @@ Owns the limits of a connection and of the process, each with its reason. Never 
 and knows no rule.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from grpc_reflection.v1alpha import reflection
+from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
 from runink.core.atlas.v1 import (
     audit_pb2,
     audit_pb2_grpc,
@@ -31,7 +31,7 @@ from core_console.rpc.capex import Feeds
 from core_console.rpc.console import Console
 from core_console.rpc.gate import Authenticator, Gate, Refusals
 from core_console.rpc.governance import Governance
-from core_console.rpc.handlers import UPLOAD_BYTES
+from core_console.rpc.handlers import UPLOAD_BYTES, Handler, Methods
 from core_console.rpc.health import Health
 from core_console.rpc.playbooks import Playbooks
 from core_console.rpc.reflection import described
@@ -169,17 +169,25 @@ def build(
         clock=parts.clock,
     )
     server = grpc.aio.server(
-        interceptors=(gate,),
+        handlers=(gate,),
         options=(*_OPTIONS, ("grpc.max_allowed_incoming_connections", connections_max)),
         maximum_concurrent_rpcs=RPCS_MAX,
     )
-    _add_services(server, parts)
     health = Health(SERVICES)
-    health_pb2_grpc.add_HealthServicer_to_server(health, server)
+    gate.guard(_methods(parts, health))
+    return Listener(server, _bind(server, host, port, certificate), health)
+
+
+def _methods(parts: Parts, health: Health) -> Mapping[str, Handler]:
+    methods = Methods()
+    _add_services(methods.server, parts)
+    health_pb2_grpc.add_HealthServicer_to_server(health, methods.server)
     served = (*SERVICES, health_pb2.DESCRIPTOR.services_by_name["Health"].full_name)
     reflected = (*served, reflection.SERVICE_NAME)
-    reflection.enable_server_reflection(reflected, server, pool=described())
-    return Listener(server, _bind(server, host, port, certificate), health)
+    reflection_pb2_grpc.add_ServerReflectionServicer_to_server(  # type: ignore[no-untyped-call]  # its stubs lack types
+        reflection.aio.ReflectionServicer(reflected, pool=described()), methods.server
+    )
+    return methods.handlers
 
 
 def _add_services(server: grpc.aio.Server, parts: Parts) -> None:
