@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -32,6 +33,7 @@ from core_console.governance.rootkey import KeyFile, make_key
 from core_console.governance.tokens import issue
 from core_console.model.codec import encode, spec_digest
 from core_console.model.document import EMPTY, Document
+from core_console.model.event import Event
 from core_console.model.playbook import (
     Playbook,
     PlaybookStatus,
@@ -43,13 +45,17 @@ from core_console.model.playbook import (
     Trigger,
     TriggerState,
 )
-from core_console.model.run import RunStatus, StepRunStatus, TriggerKind
+from core_console.model.run import Run, RunStatus, StepRunStatus, TriggerKind
 from core_console.store.durable import replace as replace_durably
 from core_console.store.file import FileDocument
 from scripts.bench.measuring import Row, clean_environment, measure, row_of, rss_mib, show
 
 PLAYBOOKS = 100
 FULL_BYTES = 700_000
+EVENTS_MAX = 300
+_EVENT_BYTES = 200
+"""What an event takes beside its detail."""
+
 OPERATOR = "bench@example.com"
 SCREEN = Screen()
 
@@ -78,11 +84,22 @@ def playbook(number: int) -> Playbook:
 
 
 def document(size_bytes: int) -> Document:
-    """Return a document with 100 playbooks whose finished runs fill it to about `size_bytes`."""
+    """Return a document with 100 playbooks, filled to about `size_bytes`; 0 adds no history.
+
+    It is filled with 200 finished runs and with events, which no run replaces: so it stays as
+    full as it is while it is measured.
+    """
     playbooks = {each.id: each for each in map(playbook, range(PLAYBOOKS))}
     made = replace(EMPTY, revision=1, playbooks=playbooks)
-    if len(encode(made)) >= size_bytes:
+    if not size_bytes:
         return made
+    made = replace(made, finished={run.id: run for run in _finished(made)})
+    each_bytes = (size_bytes - len(encode(made))) // EVENTS_MAX - _EVENT_BYTES
+    events = [_event(number, max(each_bytes, 0)) for number in range(EVENTS_MAX)]
+    return replace(made, events={event.id: event for event in events})
+
+
+def _finished(made: Document) -> Iterator[Run]:
     context = Context(
         now=SystemClock().now(),
         ids=RandomIds(),
@@ -90,22 +107,29 @@ def document(size_bytes: int) -> Document:
         admission=Admission(),
         sender_room=30,
     )
-    first = next(iter(playbooks.values()))
     why = runs.Start(trigger=TriggerKind.MANUAL, initiator=OPERATOR)
-    run = runs.start(made, first, why, context).run
-    per_run = (size_bytes - len(encode(made))) // runs.FINISHED_MAX - 700
-    done = replace(run.steps[0], status=StepRunStatus.SUCCEEDED, detail="x" * max(per_run, 0))
-    finished = {}
+    run = runs.start(made, next(iter(made.playbooks.values())), why, context).run
+    done = replace(run.steps[0], status=StepRunStatus.SUCCEEDED, finished_at=run.started_at)
     for _ in range(runs.FINISHED_MAX):
-        each = replace(
+        yield replace(
             run,
             id=RandomIds().new("PBR"),
             status=RunStatus.SUCCEEDED,
             steps=(done,),
             finished_at=run.started_at,
         )
-        finished[each.id] = each
-    return replace(made, finished=finished)
+
+
+def _event(number: int, detail_bytes: int) -> Event:
+    return Event(
+        id=f"PBE-{number:016d}",
+        at=SystemClock().now(),
+        agent="datagov",
+        event="findings.reported",
+        raised_by="agent:datagov",
+        revision=1,
+        detail="x" * detail_bytes,
+    )
 
 
 async def run_now(address: str, token: str, callers: int, seconds: float, name: str) -> Row:
