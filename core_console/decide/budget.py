@@ -6,9 +6,9 @@ New work that does not fit has history trimmed for it, item by item; then it is 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import compress, count
+from itertools import chain, compress, count
 from operator import is_not
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -33,6 +33,9 @@ FINISHED_KEPT = 20
 """The newest history, which is trimmed only when nothing else is left to trim."""
 
 Item = TypeVar("Item", bound=Struct)
+
+_Change = tuple[str, Item | None, Item | None]
+"""A key with its item before and after; None is for one that is not there."""
 
 
 class Room(Struct, frozen=True, gc=False):
@@ -71,32 +74,26 @@ class Ledger:
         self, room: Room, before: Document, after: Document, entries: Sequence[Entry] = ()
     ) -> Room:
         """Return the room after a command, looking only at the items that it changed."""
-        size = room.size_bytes + sum(
-            self._changed(was, now) for was, now in zip(_items(before), _items(after), strict=True)
-        )
+        running = _differences(before.running, after.running)
+        changes = [running, *map(_differences, _kept(before), _kept(after))]
+        size = room.size_bytes + sum(map(self._grown, chain.from_iterable(changes)))
         for kind in ("marks", "taken", "deleted"):
             was, now = getattr(before, kind), getattr(after, kind)
             if was is not now:
                 size += (len(now) - len(was)) * MARK_BYTES
         size += entries_bytes(entries)
-        return Room(size, room.reserve_bytes + self._reserved(before.running, after.running))
+        return Room(size, room.reserve_bytes + sum(map(self._reserved, running)))
 
-    def _changed(self, was: Mapping[str, Struct], now: Mapping[str, Struct]) -> int:
-        return sum(
-            (0 if after is None else self._item(key, after))
-            - (0 if before is None else self._item(key, before))
-            for key, before, after in _differences(was, now)
-        )
+    def _grown(self, change: _Change[Any]) -> int:
+        key, before, after = change
+        kept = len(key) + len('"":,')
+        now = 0 if after is None else kept + self._size(after)
+        return now - (0 if before is None else kept + self._size(before))
 
-    def _item(self, key: str, item: Struct) -> int:
-        return len(key) + len('"":,') + self._size(item)
-
-    def _reserved(self, was: Mapping[str, Run], now: Mapping[str, Run]) -> int:
-        return sum(
-            (0 if after is None else self._reserve(after))
-            - (0 if before is None else self._reserve(before))
-            for _, before, after in _differences(was, now)
-        )
+    def _reserved(self, change: _Change[Run]) -> int:
+        _, before, after = change
+        now = 0 if after is None else self._reserve(after)
+        return now - (0 if before is None else self._reserve(before))
 
     def _reserve(self, run: Run) -> int:
         known = self._reserves.get(id(run))
@@ -135,16 +132,25 @@ class Ledger:
         return document, room
 
 
-def _differences(
-    was: Mapping[str, Item], now: Mapping[str, Item]
-) -> list[tuple[str, Item | None, Item | None]]:
-    """Return each key whose item is another object, with the item before and after.
+def _differences(was: Mapping[str, Item], now: Mapping[str, Item]) -> list[_Change[Item]]:
+    """Return each key whose item is another object.
 
-    A command changes one item of hundreds, so only what lies between the common beginning and
-    the common end is looked at by key.
+    A command changes one item of hundreds, so they are compared without a line of Python each.
     """
     if was is now:
         return []
+    if len(was) == len(now):
+        others = list(compress(now, map(is_not, was.values(), now.values())))
+        if len(others) == 1 and others[0] in was:
+            return [(others[0], was[others[0]], now[others[0]])]
+    return _moved(was, now)
+
+
+def _moved(was: Mapping[str, Item], now: Mapping[str, Item]) -> list[_Change[Item]]:
+    """Return the differences where items came, went or moved up.
+
+    Only what lies between the common beginning and the common end is looked at by key.
+    """
     before, after = list(was.values()), list(now.values())
     if len(before) == len(after) and not any(map(is_not, before[1:], after)):
         # History at its bound: the oldest goes, one comes.
@@ -181,8 +187,8 @@ def refusal(room: Room) -> Refused:
     )
 
 
-def _items(document: Document) -> tuple[Mapping[str, Struct], ...]:
-    return (document.playbooks, document.running, document.finished, document.events)
+def _kept(document: Document) -> tuple[Mapping[str, Any], ...]:
+    return (document.playbooks, document.finished, document.events)
 
 
 def _trims(document: Document) -> Iterator[Document]:
