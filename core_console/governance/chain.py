@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -90,7 +91,7 @@ def rfc3339(at: datetime) -> str:
 def _record(seq: int, prev_hash: str, numbered: _Numbered) -> AuditRecord:
     entry = numbered.entry
     check(entry)
-    fields = {
+    fields: dict[str, Any] = {
         "seq": seq,
         "at": rfc3339(entry.at),
         "actor": entry.actor,
@@ -104,7 +105,7 @@ def _record(seq: int, prev_hash: str, numbered: _Numbered) -> AuditRecord:
         "prev_hash": prev_hash,
     }
     digest = sha256(_canonical.encode(fields)).hexdigest()
-    return msgspec.convert({**fields, "hash": digest}, AuditRecord)
+    return AuditRecord(**fields, hash=digest)
 
 
 class Chain:
