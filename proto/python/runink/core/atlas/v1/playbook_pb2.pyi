@@ -1890,7 +1890,9 @@ class WatchActivityRequest(_message.Message):
 
     AFTER_REVISION_FIELD_NUMBER: _builtins.int
     after_revision: _builtins.int
-    """0 means everything that is kept."""
+    """0 means everything that is kept, and no deletions: a reader that asks so
+    begins anew.
+    """
     def __init__(
         self,
         *,
