@@ -36,7 +36,7 @@ build: .venv/installed ## make the wheel in dist/
 	$(BIN)/hatchling build -t wheel
 
 .PHONY: check
-check: static coverage test ## the whole gate: what a change must pass
+check: static coverage simulate test ## the whole gate: what a change must pass
 
 .PHONY: test
 test: tools-test .venv/installed ## run all the tests
