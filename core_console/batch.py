@@ -137,7 +137,8 @@ class _Account(Generic[D, C, R]):
 
     def __init__(self, kind: Kind[D, C, R], base: D) -> None:
         self._kind = kind
-        self._room = kind.ledger.room(base) if kind.ledger is not None else None
+        self._base = base
+        self._room: Room | None = None
 
     def decide(self, document: D, command: C, context: Context) -> R | Refused | Exception:
         """Decide one command as far as there is room for what it came to."""
@@ -148,11 +149,11 @@ class _Account(Generic[D, C, R]):
     def _admitted(self, document: D, command: C, context: Context) -> R | Refused | Exception:
         outcome = self._kind.decide_one(document, command, context)
         ledger = self._kind.ledger
-        if ledger is None or self._room is None:
+        if ledger is None or not isinstance(outcome, Carried) or outcome.document is document:
             return outcome
-        if not isinstance(outcome, Carried) or outcome.document is document:
-            return outcome
-        admitted, self._room = ledger.admit(document, self._room, command, outcome)
+        # Only what changes something is measured: most ticks change nothing.
+        room = self._room or ledger.room(self._base)
+        admitted, self._room = ledger.admit(document, room, command, outcome)
         return admitted
 
 
