@@ -23,7 +23,7 @@ from core_console.doors.gate import Gate as DoorGate
 from core_console.doors.inputs import Inputs
 from core_console.doors.operators import Operators
 from core_console.effects import Performer
-from core_console.engine import Engine, Metadoc, Policy
+from core_console.engine import Engine, Metadoc
 from core_console.githubapp.app import GitHubApp, NoGitHub
 from core_console.githubapp.organisation import Organisation
 from core_console.governance.authenticator import Authenticator
@@ -41,6 +41,7 @@ from core_console.store.blobs import FileBlobs
 from core_console.store.file import FileDocument
 from core_console.store.filelog import FileLog
 from core_console.ticker import Ticker
+from core_console.writer import Policy
 
 DOCUMENT_PATH = Path("var/lib") / METADOC.name
 FEEDS_PATH = Path("var/lib") / CAPEX.name

@@ -14,9 +14,10 @@ from core_console.capex.scope import Scope
 from core_console.capex.service import Capex
 from core_console.capex.sweeper import Sweeper
 from core_console.effects import NoEffects
-from core_console.engine import Capexdoc, Engine, Policy
+from core_console.engine import Capexdoc, Engine
 from core_console.ports import Blobs, Clock, Document, Ids
 from core_console.recorder import Chain, Recorder
+from core_console.writer import Policy
 
 
 class FeedParts:

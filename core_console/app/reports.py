@@ -5,11 +5,12 @@ and whoever hands them a store closes it.
 """
 
 from core_console.effects import NoEffects
-from core_console.engine import Engine, Metadoc, Policy
+from core_console.engine import Engine, Metadoc
 from core_console.ports import Blobs, Clock, Document, Ids
 from core_console.raiser import Raiser
 from core_console.recorder import Chain, Recorder
 from core_console.reports import REPORTS, Reportsdoc, ReportSweeper
+from core_console.writer import Policy
 
 
 class ReportParts:

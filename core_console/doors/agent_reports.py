@@ -23,7 +23,7 @@ from core_console.decide.stored_reports import ReportsCommand, ReportsOutcome, S
 from core_console.doors import errors, query, strict
 from core_console.doors.gate import Attempt, Door, Gate
 from core_console.doors.operators import Operators
-from core_console.engine import Seen
+from core_console.latest import Seen
 from core_console.model import audit
 from core_console.model.codec import canonical_json
 from core_console.model.document import Document

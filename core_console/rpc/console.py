@@ -7,7 +7,7 @@ from typing import Protocol
 
 from core_console.decide.commands import Command
 from core_console.decide.outcome import Outcome
-from core_console.engine import Seen
+from core_console.latest import Seen
 from core_console.model.document import Document
 from core_console.ports import Clock
 

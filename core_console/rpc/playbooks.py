@@ -17,7 +17,6 @@ from core_console.decide.commands import Command
 from core_console.decide.lifecycle import unknown_playbook
 from core_console.decide.operators import unknown_run
 from core_console.decide.outcome import Accepted, Refused
-from core_console.engine import Policy
 from core_console.model.document import Document
 from core_console.model.event import Event
 from core_console.model.faults import InvariantError
@@ -32,6 +31,7 @@ from core_console.rpc.gate import Context
 from core_console.rpc.pages import Position
 from core_console.rpc.run_views import RunViews
 from core_console.rpc.watch import Watch
+from core_console.writer import Policy
 
 PROVENANCE = "core-console-provenance"
 """The trailing metadata of a read that may not show the newest state."""

@@ -22,7 +22,6 @@ from runink.core.atlas.v1 import (
 )
 
 from core_console.capex.service import Capex
-from core_console.engine import Policy
 from core_console.governance.decisions import Decisions
 from core_console.governance.trail import Trail
 from core_console.ports import Clock, Fault, GitHub, Log
@@ -35,6 +34,7 @@ from core_console.rpc.handlers import UPLOAD_BYTES, Handler, Methods
 from core_console.rpc.health import Health
 from core_console.rpc.playbooks import Playbooks
 from core_console.rpc.reflection import described
+from core_console.writer import Policy
 
 RECEIVE_BYTES = UPLOAD_BYTES
 """gRPC has one limit for all methods, so it is StageFeed's: twice the largest feed and a little.

@@ -10,7 +10,6 @@ from contextlib import asynccontextmanager
 from core_console.app.feeds import FeedParts
 from core_console.capex.looking import Seen
 from core_console.capex.service import Capex, Recorded
-from core_console.engine import Policy
 from core_console.governance.chain import Chain, decode
 from core_console.model.audit import AuditRecord
 from core_console.model.capex import Feed
@@ -18,6 +17,7 @@ from core_console.model.capex_document import CapexDocument, StagedFeed
 from core_console.model.codec import CAPEX
 from core_console.ports import Blobs, Document
 from core_console.store.memory import MemoryBlobs, MemoryDocument, MemoryLog
+from core_console.writer import Policy
 from tests.builders import AUTHOR, admission
 from tests.capex.rows import PLAN, REQUEST, SPEND, a_row, as_csv
 from tests.fakes import CountingIds, ManualClock

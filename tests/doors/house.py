@@ -16,7 +16,7 @@ from core_console.doors.agent_reports import AgentReports
 from core_console.doors.gate import Gate
 from core_console.doors.inputs import Inputs
 from core_console.doors.operators import Operators
-from core_console.engine import Engine, Metadoc, Policy
+from core_console.engine import Engine, Metadoc
 from core_console.governance.chain import Chain, decode
 from core_console.governance.tokens import Identity
 from core_console.model.audit import AuditRecord
@@ -35,6 +35,7 @@ from core_console.raiser import Raiser
 from core_console.recorder import Recorder
 from core_console.reports import REPORTS, Reportsdoc
 from core_console.store.memory import MemoryBlobs, MemoryDocument, MemoryLog
+from core_console.writer import Policy
 from tests.builders import AUTHOR, a_document, a_playbook, a_spec, approve
 from tests.doors.site import Answer, Bearers, Book, Site, application, listening
 from tests.doors.site import Engine as Unasked

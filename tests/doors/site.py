@@ -29,10 +29,10 @@ from core_console.doors.gate import Gate, Refusals
 from core_console.doors.inputs import Inputs
 from core_console.doors.operators import Authenticator, Operators
 from core_console.doors.step_report import Console
-from core_console.engine import Seen
 from core_console.governance.tokens import Identity
 from core_console.governance.trail import Trail
 from core_console.governance.verify import Verification
+from core_console.latest import Seen
 from core_console.model.audit import Entry
 from core_console.model.document import EMPTY, Document
 from core_console.model.reports import EMPTY_REPORTS, ReportsDocument

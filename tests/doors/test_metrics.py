@@ -15,7 +15,7 @@ from core_console.decide import budget
 from core_console.decide.commands import CreatePlaybook, RunNow
 from core_console.decide.outcome import Code
 from core_console.effects import Performer
-from core_console.engine import Engine, Metadoc, Policy
+from core_console.engine import Engine, Metadoc
 from core_console.governance.chain import Chain
 from core_console.governance.refusals import Refusals
 from core_console.metrics import Metrics, Sources
@@ -27,6 +27,7 @@ from core_console.ports import Conflict, Fault, ScanAsked, ScanFound
 from core_console.recorder import Recorder
 from core_console.store.memory import MemoryDocument, MemoryLog
 from core_console.ticker import Ticker
+from core_console.writer import Policy
 from tests.builders import AUTHOR, NOW, a_document, a_playbook, a_spec, admission, approve, detect
 from tests.doors.site import Bearers, Book, Site, application, listening
 from tests.doors.site import Engine as NoEngine

@@ -9,7 +9,7 @@ from core_console.batch import METADOC
 from core_console.decide.commands import CancelRun, Tick
 from core_console.decide.identity import Admission
 from core_console.decide.outcome import Effect
-from core_console.engine import Engine, Metadoc, Policy
+from core_console.engine import Engine, Metadoc
 from core_console.governance.chain import Chain
 from core_console.model.codec import encode
 from core_console.model.document import Mark
@@ -17,6 +17,7 @@ from core_console.model.run import RunStatus
 from core_console.ports import Fault
 from core_console.recorder import Recorder
 from core_console.store.memory import MemoryDocument, MemoryLog
+from core_console.writer import Policy
 from tests.builders import AUTHOR, NOW, SECOND, a_document, a_playbook, a_run_at
 from tests.doors.site import (
     REPORT,

@@ -10,7 +10,7 @@ from core_console.app.feeds import FeedParts
 from core_console.batch import CAPEX, METADOC
 from core_console.decide.outcome import Accepted
 from core_console.effects import Performer
-from core_console.engine import Engine, Metadoc, Policy
+from core_console.engine import Engine, Metadoc
 from core_console.governance.chain import Chain, decode
 from core_console.model.audit import AuditRecord
 from core_console.model.codec import encode
@@ -20,6 +20,7 @@ from core_console.ports import CallOutcome, Objection, ReporterVerdict, Standing
 from core_console.raiser import Raiser
 from core_console.recorder import Recorder
 from core_console.store.memory import MemoryBlobs, MemoryDocument, MemoryLog
+from core_console.writer import Policy
 from tests.builders import a_document, a_playbook, admission
 from tests.fakes import CountingIds, ManualClock
 
@@ -114,7 +115,7 @@ class Replica:
 
     async def die(self) -> None:
         """End as kill -9 ends: nothing is finished."""
-        writers = {self.engine._writer, self.feeds.engine._writer}
+        writers = {self.engine._writing, self.feeds.engine._writing}
         mine = {*self._tasks, *writers, *self.performer._under_way}
         for task in mine:
             if task is not None:

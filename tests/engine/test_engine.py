@@ -3,7 +3,7 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 
-from core_console import engine as engines
+from core_console import inbox
 from core_console.decide import lifecycle
 from core_console.decide.commands import CancelRun, CreatePlaybook, PausePlaybook, RunNow
 from core_console.decide.outcome import Accepted, Code, Refused
@@ -12,6 +12,7 @@ from core_console.model.faults import InvariantError
 from core_console.model.run import RunStatus
 from core_console.ports import Conflict, Fault, Stored
 from core_console.store.memory import MemoryDocument
+from core_console.writer import ATTEMPTS_MAX
 from tests.builders import AUTHOR, SECOND, a_document, a_playbook, a_spec, approve
 from tests.engine.conftest import World, run_of
 
@@ -157,7 +158,7 @@ async def test_contention_ends_in_aborted(world: World) -> None:
     await ten_in_a(world, store)
     replica = await world.replica()
     asked = asyncio.create_task(replica.engine.submit(RunNow(AUTHOR, "PB-1")))
-    for _ in range(engines.ATTEMPTS_MAX):
+    for _ in range(ATTEMPTS_MAX):
         await world.clock.advance(1)
     assert await asked == Refused(Code.ABORTED, "other replicas kept winning; try again")
 
@@ -260,7 +261,7 @@ async def test_a_console_that_stops_finishes_what_waits_and_refuses_what_comes(
 async def test_more_callers_than_the_queue_holds_are_told(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engines, "QUEUE_MAX", 3)
+    monkeypatch.setattr(inbox, "QUEUE_MAX", 3)
     replica = await world.replica()
     results = await asyncio.gather(
         *(replica.engine.submit(RunNow(AUTHOR, "PB-1")) for _ in range(5)),

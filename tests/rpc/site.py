@@ -26,7 +26,7 @@ from core_console import settings
 from core_console.app.feeds import FeedParts
 from core_console.batch import CAPEX, METADOC
 from core_console.decide.outcome import Effect
-from core_console.engine import Engine, Metadoc, Policy
+from core_console.engine import Engine, Metadoc
 from core_console.governance import authenticator, tokens
 from core_console.governance.chain import Chain
 from core_console.governance.refusals import Refusals
@@ -40,6 +40,7 @@ from core_console.raiser import Raiser
 from core_console.recorder import Recorder
 from core_console.rpc import server
 from core_console.store.memory import MemoryBlobs, MemoryDocument, MemoryLog
+from core_console.writer import Policy
 from tests.builders import AUTHOR, SECOND, STRANGER
 from tests.fakes import CountingIds, ManualClock
 

@@ -94,7 +94,7 @@ class GitHub:
         if fate < world.mischief(0.14):
             return False
         world.judged(
-            world.judge.called, asked.step, world.loop.time(), unaware=wire.process.engine._swapping
+            world.judge.called, asked.step, world.loop.time(), unaware=wire.process.engine.swapping
         )
         if armed is not None:
             wire.process.die(f"after GitHub took {asked.step}")

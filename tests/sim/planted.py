@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from core_console import batch, effects, engine
+from core_console import batch, effects, writer
 from core_console.batch import Kind
 from core_console.decide import approvals, depth, due, firing, foureyes, loopguard, reports, runs
 from core_console.decide.foureyes import FourEyes
@@ -18,18 +18,20 @@ from core_console.decide.outbox import with_entries, without_recorded
 from core_console.decide.outcome import SendDispatch
 from core_console.decide.status import FINAL
 from core_console.effects import Performer
-from core_console.engine import Engine
 from core_console.governance.chain import Chain
+from core_console.inbox import Inbox
+from core_console.latest import Held, Latest
 from core_console.model.document import Document
 from core_console.model.playbook import TriggerState
 from core_console.model.run import Call, Run, StepRunStatus
 from core_console.ports import Conflict
+from core_console.writer import Writer
 
 Patch = pytest.MonkeyPatch
 
 
 def effects_before_the_swap(patch: Patch) -> None:
-    decide_batch, stamped = Kind.decide_batch, Engine._stamped
+    decide_batch, stamped = Kind.decide_batch, Writer._stamped
     early: list[Any] = []
 
     def without_effects(self: Any, *asked: Any) -> Any:
@@ -38,7 +40,7 @@ def effects_before_the_swap(patch: Patch) -> None:
         return dataclasses.replace(decided, effects=[])
 
     def taking(self: Any, document: Any) -> Any:
-        self._performer.take(early)
+        self._means.performer.take(early)
         return stamped(self, document)
 
     async def unread(self: Any, console: Any, taken: Any) -> Any:
@@ -52,12 +54,12 @@ def effects_before_the_swap(patch: Patch) -> None:
     outcome = Performer._outcome
     patch.setattr(Performer, "_objection_now", none)
     patch.setattr(Kind, "decide_batch", without_effects)
-    patch.setattr(Engine, "_stamped", taking)
+    patch.setattr(Writer, "_stamped", taking)
     patch.setattr(Performer, "_outcome", unread)
 
 
 def an_entry_is_dropped_on_a_conflict(patch: Patch) -> None:
-    swap, lost = Engine._swap, [False]
+    swap, lost = Latest.swap, [False]
 
     async def losing(self: Any, held: Any, document: Any) -> None:
         try:
@@ -70,28 +72,28 @@ def an_entry_is_dropped_on_a_conflict(patch: Patch) -> None:
         dropped, lost[0] = lost[0], False
         return with_entries(document, entries[1:] if dropped else entries)
 
-    patch.setattr(Engine, "_swap", losing)
+    patch.setattr(Latest, "swap", losing)
     patch.setattr(batch, "with_entries", forgetting)
 
 
 def a_lost_race_is_taken_for_won(patch: Patch) -> None:
-    swap = Engine._swap
+    swap = Latest.swap
 
     async def winning(self: Any, held: Any, document: Any) -> None:
         try:
             await swap(self, held, document)
         except Conflict:
-            self._held = None
+            self.forget()
 
-    patch.setattr(Engine, "_swap", winning)
+    patch.setattr(Latest, "swap", winning)
 
 
 def a_failed_swap_is_taken_for_landed(patch: Patch) -> None:
     async def landed(self: Any) -> bool:
-        self._held = None
+        self._latest.forget()
         return True
 
-    patch.setattr(Engine, "_landed", landed)
+    patch.setattr(Writer, "_landed", landed)
 
 
 def a_report_has_no_deadline(patch: Patch) -> None:
@@ -138,7 +140,7 @@ def an_entry_leaves_before_it_is_recorded(patch: Patch) -> None:
     def hasty(document: Any, recorded: int) -> Any:
         return without_recorded(document, recorded + 1)
 
-    patch.setattr(engine, "without_recorded", hasty)
+    patch.setattr(writer, "without_recorded", hasty)
 
 
 def an_append_forgets_what_the_chain_holds(patch: Patch) -> None:
@@ -215,31 +217,31 @@ def a_tick_claims_what_is_claimed(patch: Patch) -> None:
 
 
 def a_read_shows_a_swap_under_way(patch: Patch) -> None:
-    swap = Engine._swap
+    swap = Latest.swap
 
     async def showing(self: Any, held: Any, document: Any) -> None:
-        self._held = engine._Held(held.version, document)
+        self._held = Held(held.version, document)
         await swap(self, held, document)
 
-    patch.setattr(Engine, "_swap", showing)
+    patch.setattr(Latest, "swap", showing)
 
 
 def a_read_is_not_refreshed(patch: Patch) -> None:
-    real = Engine._fresh
+    real = Latest.fresh
 
     async def lazy(self: Any) -> Any:
         return self._held if self._held is not None else await real(self)
 
-    patch.setattr(Engine, "_fresh", lazy)
+    patch.setattr(Latest, "fresh", lazy)
 
 
 def a_caller_is_forgotten(patch: Patch) -> None:
-    real = Engine._answer
+    real = Inbox.answer
 
     def hasty(self: Any, asked: Sequence[Any], outcomes: Sequence[Any]) -> None:
         real(self, asked[:1], outcomes[:1])
 
-    patch.setattr(Engine, "_answer", hasty)
+    patch.setattr(Inbox, "answer", hasty)
 
 
 def a_call_leaves_for_a_run_that_ended(patch: Patch) -> None:

@@ -193,7 +193,7 @@ class Process:
 
     async def _look(self) -> None:
         judge = self._world.judge
-        newest = 0 if self.engine._swapping else judge.document.revision
+        newest = 0 if self.engine.swapping else judge.document.revision
         try:
             seen = await self.engine.look()
         except Fault:

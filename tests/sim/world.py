@@ -16,10 +16,10 @@ from typing import Any, ParamSpec
 from core_console.batch import METADOC
 from core_console.decide.commands import Command
 from core_console.decide.identity import Admission
-from core_console.engine import Policy
 from core_console.model.document import Document
 from core_console.model.event import Raising
 from core_console.ports import Conflict, Fault, Stored
+from core_console.writer import Policy
 from tests.fakes import NOON
 from tests.sim.agents import Agents
 from tests.sim.beginnings import first_document
