@@ -107,8 +107,11 @@ def barred(verdict: ReporterVerdict) -> Rejection:
     return rejection(status, verdict.reason or sentence, retry_after_s=verdict.retry_after_s)
 
 
-def answer(_request: Request, refusal: Exception) -> JSONResponse:
-    """Answer a rejection, ours or the router's, in the one shape of all errors."""
+async def answer(_request: Request, refusal: Exception) -> JSONResponse:
+    """Answer a rejection, ours or the router's, in the one shape of all errors.
+
+    It waits for nothing, but Starlette would run a plain function in one of its few threads.
+    """
     if not isinstance(refusal, HTTPException):  # only registered for it
         raise refusal
     sentence = refusal.detail
