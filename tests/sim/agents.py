@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 EVENTS = ("found", "checked")
 
+RUN_URL = "https://github.com/example/core/actions/runs/"
+"""What the address of a job's run begins with."""
+
 _CONCLUSIONS = ("failure", "cancelled", "skipped")
 _TRIES = 6
 
@@ -41,7 +44,7 @@ class Agents:
             await self.raise_event(dice, payload.agent, payload.run_id)
         if dice.random() < world.mischief(0.12):
             return
-        url = f"https://github.com/example/core/actions/runs/{number}"
+        url = f"{RUN_URL}{number}"
         report = _report(dice, payload, url, wrong=dice.random() < world.mischief(0.15))
         await self.send(report, dice)
         while dice.random() < world.mischief(0.25):
@@ -100,4 +103,4 @@ def _report(dice: Random, payload: DispatchPayload, url: str, *, wrong: bool) ->
 def stray(dice: Random, run_ids: list[str]) -> ReportStep:
     """Return a report that no job has reason to send."""
     payload = DispatchPayload(dice.choice(AGENTS), "PB-1", dice.choice(run_ids), "d0", 0)
-    return _report(dice, payload, "https://github.com/example/core/actions/runs/0", wrong=True)
+    return _report(dice, payload, f"{RUN_URL}0", wrong=True)

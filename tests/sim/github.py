@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from core_console.decide.commands import CancelRun
 from core_console.model.run import Call, DispatchPayload
-from core_console.ports import CallOutcome, Objection
+from core_console.ports import CallOutcome, Objection, ReporterVerdict, Standing
 from tests.builders import AUTHOR
 from tests.sim.faults import Strike, Target
 
@@ -49,6 +49,7 @@ class GitHub:
     def __init__(self, world: "World") -> None:
         self._world = world
         self._calls = 0
+        self._reporters = 0
 
     async def dispatch(self, asked: Asked, payload: DispatchPayload) -> CallOutcome:
         """Take one repository_dispatch."""
@@ -68,6 +69,15 @@ class GitHub:
         dice = self._dice()
         taken = await self._taken(asked, dice)
         return taken if isinstance(taken, CallOutcome) else await self._answer(dice, taken=taken)
+
+    async def reporter(self) -> ReporterVerdict:
+        """Say whether a bearer is the App's, unless GitHub cannot be asked or counts too many."""
+        self._reporters += 1
+        dice = self._world.dice("reporter", self._reporters)
+        await asyncio.sleep(dice.choice([0.0, 0.0, 0.05]))
+        if dice.random() < self._world.mischief(0.06):
+            return ReporterVerdict(dice.choice([Standing.UNKNOWN, Standing.LIMITED]))
+        return ReporterVerdict(Standing.VALID)
 
     def _dice(self) -> "Random":
         """Return the next call's own chance: it does not hang on ids, which others use up too."""

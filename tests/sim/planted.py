@@ -15,8 +15,9 @@ from core_console.batch import Kind
 from core_console.decide import approvals, depth, due, firing, foureyes, loopguard, reports, runs
 from core_console.decide.foureyes import FourEyes
 from core_console.decide.outbox import with_entries, without_recorded
-from core_console.decide.outcome import SendDispatch
+from core_console.decide.outcome import Code, Refused, SendDispatch
 from core_console.decide.status import FINAL
+from core_console.doors import errors
 from core_console.effects import Performer
 from core_console.governance.chain import Chain
 from core_console.inbox import Inbox
@@ -253,6 +254,16 @@ def a_call_leaves_for_a_run_that_ended(patch: Patch) -> None:
     patch.setattr(effects, "_objection", lenient)
 
 
+def a_door_tells_an_agent_to_try_again(patch: Patch) -> None:
+    real = errors.refused
+
+    def lenient(refused: Refused) -> Any:
+        lost = refused.code is Code.FAILED_PRECONDITION
+        return real(Refused(Code.UNAVAILABLE, refused.reason) if lost else refused)
+
+    patch.setattr(errors, "refused", lenient)
+
+
 CHAIN = "every decision is in the chain exactly once"
 AGREE = "the document and its records agree"
 DURABLE = "nobody is answered before it is durable"
@@ -280,5 +291,6 @@ PLANTED: dict[Callable[[Patch], None], set[str]] = {
     a_read_is_not_refreshed: {"no read is stale"},
     a_caller_is_forgotten: {"every caller is answered"},
     a_call_leaves_for_a_run_that_ended: {"no call leaves after the end"},
+    a_door_tells_an_agent_to_try_again: {"a door says what was decided"},
     a_tick_claims_what_is_claimed: {"a step is claimed once", "legal moves"},
 }

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from core_console.batch import CAPEX, METADOC, Kind
 from core_console.decide.budget import Ledger
-from core_console.decide.commands import Command
+from core_console.decide.commands import Command, RaiseEvent, ReportStep
 from core_console.decide.outcome import Accepted, Outcome, Refused
+from core_console.doors.gate import Gate
 from core_console.effects import Performer
 from core_console.engine import Engine, Metadoc
 from core_console.governance.chain import Chain
@@ -28,6 +29,8 @@ from core_console.ports import Fault
 from core_console.raiser import Raiser
 from core_console.recorder import Recorder
 from core_console.ticker import Ticker
+from tests.sim.broken import BrokenError
+from tests.sim.doors import Doors, Heard
 from tests.sim.wires import (
     MachineClock,
     Wire,
@@ -58,6 +61,8 @@ def task_of_a_process(
     process = PROCESS.get() if context is None else context.get(PROCESS)
     if process is not None:
         process.tasks.append(task)
+        if not process.alive:  # something that cleans up after itself; a dead process does not
+            task.cancel()
     return task
 
 
@@ -115,6 +120,8 @@ class Process:
             replica=name,
         )
         raiser = Raiser(CAPEX.name, source=WiredFeeds(wire), console=self.engine)
+        gate = Gate(github=WiredGitHub(wire), refusals=self.refusals, clock=clock)
+        self._doors = Doors(console=Heard(self._judged), gate=gate, raised=raiser.move)
         self.ticker = Ticker(
             self.engine,
             clock=clock,
@@ -203,6 +210,23 @@ class Process:
         self._world.judged(judge.shown, seen.document, least_revision=least)
 
     async def _answer(self, command: Command, actor: str) -> Outcome | Fault:
+        if isinstance(command, ReportStep | RaiseEvent):
+            return await self._at_a_door(command)
+        outcome = await self._judged(command)
+        if isinstance(outcome, Refused):
+            self._world.refusals += 1
+            await self.refusals.record(self._denied(command, actor, outcome), **_KNOWN)
+        return outcome
+
+    async def _at_a_door(self, command: ReportStep | RaiseEvent) -> Outcome | Fault:
+        self._world.refusals += 1  # a door records whatever no swap does, the same again included
+        try:
+            return await self._doors.send(command)
+        except BrokenError as error:
+            self._world.fail(error)
+            raise
+
+    async def _judged(self, command: Command) -> Outcome | Fault:
         try:
             outcome = await self.engine.submit(command)
         except Fault as fault:
@@ -211,8 +235,6 @@ class Process:
             self._world.judged(self._world.judge.answered, outcome)
         else:
             self._world.judged(self._world.judge.refused, command, outcome)
-            self._world.refusals += 1
-            await self.refusals.record(self._denied(command, actor, outcome), **_KNOWN)
         return outcome
 
     def _denied(self, command: Command, actor: str, refused: Refused) -> Entry:
