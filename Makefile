@@ -50,6 +50,11 @@ test-fast: .venv/installed ## run the tests that are not marked slow
 simulate: .venv/installed ## play SEEDS=2000 simulated histories, or HOURS=1000000, or one SEED=7
 	$(BIN)/python -m scripts.simulate $(SIMULATE) $(ARGS)
 
+.PHONY: fuzz
+fuzz: .venv/installed ## send EXAMPLES=50000 of anything to each door and to the RPCs; some minutes
+	FUZZ_EXAMPLES=$(or $(EXAMPLES),50000) $(BIN)/python -m pytest -o faulthandler_timeout=0 \
+		-m fuzz tests/doors tests/rpc $(ARGS)
+
 .PHONY: bench
 bench: .venv/installed ## measure, as ratios to bare baselines of the same run; a few minutes
 	$(BIN)/python -m scripts.bench.run_now $(ARGS)

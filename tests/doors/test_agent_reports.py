@@ -9,7 +9,7 @@ from hashlib import sha256
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from core_console.decide.agent_reports import ITEMS_MAX
@@ -21,6 +21,7 @@ from core_console.ports import Fault, ReporterVerdict, Standing
 from tests.builders import NOW, a_playbook, a_run, a_run_at, later
 from tests.doors.house import House, get, waits_for
 from tests.doors.site import BEARER, REPORT, Answer, Site
+from tests.fuzzing import fuzzing
 
 DATAGOV, RECON, JUDGE = (
     "/api/data-governance-findings",
@@ -480,7 +481,7 @@ SENT = st.sampled_from(PATHS).flatmap(
 )
 
 
-@settings(max_examples=300)
+@fuzzing(300)
 @given(sent=SENT)
 def test_any_body_is_answered_as_listed(
     runner: asyncio.Runner, fuzzed: Site, sent: tuple[str, bytes]

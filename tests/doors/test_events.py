@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from core_console.decide.commands import Tick
@@ -19,6 +19,7 @@ from core_console.ports import Fault, ReporterVerdict, Standing
 from tests.builders import NOW, a_playbook, a_run
 from tests.doors.house import House, waits_for
 from tests.doors.site import BEARER, Answer, Site
+from tests.fuzzing import fuzzing
 
 PATH = "/api/playbook-events"
 EVENT: dict[str, Any] = {"agent": "datagov", "event": "findings.reported"}
@@ -366,7 +367,7 @@ VALUES = ANYTHING | SHORT | st.dictionaries(SHORT, SHORT, max_size=18)
 CHANGES = st.dictionaries(FIELDS, VALUES, max_size=4)
 
 
-@settings(max_examples=300)
+@fuzzing(300)
 @given(
     body=st.binary(max_size=600)
     | CHANGES.map(lambda change: json.dumps({**EVENT, **change}).encode())

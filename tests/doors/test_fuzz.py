@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders import SECOND
@@ -27,6 +27,7 @@ from tests.doors.site import (
     listening,
     site,
 )
+from tests.fuzzing import fuzzing
 
 LISTED = {200, 400, 401, 404, 405, 408, 409, 413, 415}
 
@@ -90,13 +91,13 @@ def cut(body: bytes, places: list[int]) -> bytes:
     return bytes(byte for place, byte in enumerate(body) if place not in gone)
 
 
-@settings(max_examples=300)
+@fuzzing(300)
 @given(body=BODIES)
 def test_any_body_is_answered_as_listed(runner: asyncio.Runner, door: Site, body: bytes) -> None:
     holds(runner.run(door.post(body)))
 
 
-@settings(max_examples=200)
+@fuzzing(200)
 @given(places=st.lists(st.integers(0, 400), max_size=3))
 def test_a_damaged_report_is_answered_as_listed(
     runner: asyncio.Runner, door: Site, places: list[int]
@@ -104,7 +105,7 @@ def test_a_damaged_report_is_answered_as_listed(
     holds(runner.run(door.post(cut(json.dumps(dict(REPORT)).encode(), places))))
 
 
-@settings(max_examples=200)
+@fuzzing(200)
 @given(headers=st.dictionaries(KNOWN | TOKEN, VALUE, max_size=4))
 def test_any_headers_are_answered_as_listed(
     runner: asyncio.Runner, door: Site, headers: dict[str, str]
@@ -120,7 +121,7 @@ def test_any_headers_are_answered_as_listed(
 FILTER = st.sampled_from(["actor", "outcome", "since", "before", "limit", "page_token", "x"])
 
 
-@settings(max_examples=200)
+@fuzzing(200)
 @given(pairs=st.lists(st.tuples(FILTER, st.text(max_size=40) | st.datetimes().map(str))))
 def test_any_filters_are_answered_as_listed(
     runner: asyncio.Runner, reader: Site, pairs: list[tuple[str, str]]
@@ -131,7 +132,7 @@ def test_any_filters_are_answered_as_listed(
     assert answer.status in {200, 400}
 
 
-@settings(max_examples=200)
+@fuzzing(200)
 @given(sent=st.binary(max_size=300) | st.binary(max_size=80).map(lambda tail: b"GET /" + tail))
 def test_any_bytes_leave_the_server_up(runner: asyncio.Runner, door: Site, sent: bytes) -> None:
     async def send() -> bytes:

@@ -9,16 +9,17 @@ import grpc
 import pytest
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from runink.core.atlas.v1 import playbook_pb2 as pb
 
 from tests.builders import AUTHOR
+from tests.fuzzing import fuzzing
 from tests.rpc.messages import a_playbook, creation
 from tests.rpc.site import Site, refusal_of, site
 
 CREATE = "/runink.core.atlas.v1.PlaybookService/CreatePlaybook"
-EXAMPLES = 200  # under two seconds; the long campaigns are run by hand
+EXAMPLES = 200
 _Answer = TypeVar("_Answer")
 
 TEXTS = st.one_of(
@@ -110,7 +111,7 @@ def loop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loop]:
     made.close()
 
 
-@settings(max_examples=EXAMPLES)
+@fuzzing(EXAMPLES)
 @given(playbook=playbooks())
 def test_a_playbook_is_stored_as_it_was_meant_or_refused_by_the_field(
     loop: Loop, playbook: pb.Playbook
@@ -149,7 +150,7 @@ async def prove_kept(console: Site, sent: pb.Playbook, written: pb.Playbook) -> 
     await console.author.DeletePlaybook(pb.DeletePlaybookRequest(id=written.id))
 
 
-@settings(max_examples=EXAMPLES)
+@fuzzing(EXAMPLES)
 @given(data=st.data(), flips=st.lists(st.tuples(st.integers(0), st.integers(0, 255)), max_size=8))
 def test_bytes_of_any_kind_get_an_answer_of_the_contract(
     loop: Loop, data: st.DataObject, flips: list[tuple[int, int]]
