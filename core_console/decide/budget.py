@@ -133,7 +133,7 @@ class Ledger:
 
 
 def _differences(was: Mapping[str, Item], now: Mapping[str, Item]) -> list[_Change[Item]]:
-    """Return each key whose item is another object.
+    """Return each key whose item is another object; an item never changes its key.
 
     A command changes one item of hundreds, so they are compared without a line of Python each.
     """

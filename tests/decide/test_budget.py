@@ -211,3 +211,30 @@ def test_runs_that_did_not_change_keep_their_reserve() -> None:
     first = ledger.room(document)
     assert first.reserve_bytes > 0
     assert ledger.room(document) == first == Ledger(Pieces()).room(document)
+
+
+A, B, C, D = (a_finished(number) for number in range(4))
+
+
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [
+        ({"a": A, "b": B}, {"a": A, "b": B}),
+        ({"a": A, "b": B}, {"a": A, "b": C}),
+        ({"a": A, "b": B}, {"a": C, "b": D}),
+        ({"a": A, "b": B}, {"b": B, "c": C}),
+        ({"a": A, "b": B}, {"a": A, "c": C}),
+        ({"a": A, "b": B, "c": C}, {"a": A, "c": C}),
+        ({"a": A}, {"a": A, "b": B}),
+        ({}, {"a": A}),
+        ({"a": A}, {}),
+        ({"a": A, "b": B, "c": C}, {"c": C, "a": A, "d": D}),
+    ],
+    ids="".join,
+)
+def test_every_item_that_came_or_went_is_found(was: dict[str, Run], now: dict[str, Run]) -> None:
+    found = {key: (before, after) for key, before, after in budget._differences(was, now)}
+    keys = was.keys() | now.keys()
+    assert found == {
+        key: (was.get(key), now.get(key)) for key in keys if was.get(key) is not now.get(key)
+    }
