@@ -28,13 +28,9 @@ _TOKEN_CHARACTERS_MAX = 4096
 
 
 class Identity(Struct, frozen=True, gc=False):
-    """Who is calling: an e-mail address in its one spelling, and until when that is proven.
-
-    `ends_at` matters to what outlives its beginning, such as a stream; None is for as long.
-    """
+    """Who is calling: an e-mail address in its one spelling."""
 
     email: str
-    ends_at: datetime | None = None
 
 
 class Claims(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
@@ -124,7 +120,7 @@ def untimely(claims: Claims, now_s: float) -> Refused | None:
 
 def named(claims: Claims) -> Identity:
     """Return whom the claims name."""
-    return Identity(claims.email, datetime.fromtimestamp(claims.exp, UTC))
+    return Identity(claims.email)
 
 
 def unauthenticated(reason: str) -> Refused:

@@ -4,11 +4,13 @@ Owns what the gate tells the servicers, and the one thing that they tell it back
 as long as the call: gRPC answers each call in a task of its own.
 """
 
+from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from urllib.parse import unquote
 
 from core_console.addresses import neighbourhood
+from core_console.decide.outcome import Refused
 from core_console.governance.tokens import Identity
 
 ANONYMOUS = "anonymous"
@@ -20,13 +22,15 @@ class Call:
 
     A write that changes nothing leaves no entry in the document, so the gate records it.
     `fault` is why it changed nothing although it is answered, such as a file's own faults.
-    `message` is the request as it came, empty until it has.
+    `message` is the request as it came, empty until it has. `barred` says why the caller may not
+    make this call now, None when they may: it is asked again by what outlives its beginning.
     """
 
     identity: Identity | None = None
     unchanged: bool = False
     fault: str = ""
     message: bytes = b""
+    barred: Callable[[], Refused | None] = lambda: None
 
     @property
     def actor(self) -> str:

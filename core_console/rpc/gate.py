@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from typing import Protocol
 
 import grpc
@@ -135,16 +136,13 @@ class Gate(grpc.GenericRpcHandler):
 
     async def _admit(self, call: Call, method: str, context: Context) -> None:
         """Let in who may call, with their message; nobody's who is unknown is waited for."""
-        found = self._authenticator.identify(_authorization(context), self._clock.now())
+        authorization = _authorization(context)
+        found = self._authenticator.identify(authorization, self._clock.now())
         if isinstance(found, Refused):
             raise RefusedError(found)
         call.identity = found
-        refused = authorize(
-            method,
-            found,
-            admission=self._admission,
-            console_is_open=found is None and self._authenticator.is_open,
-        )
+        call.barred = partial(self._barred, method, authorization)
+        refused = self._judged(method, found)
         who = found.email if found else caller.origin_of(context.peer())
         if found is not None or refused is None:
             # Who is known and may not call is recorded with what they wanted to change.
@@ -152,6 +150,18 @@ class Gate(grpc.GenericRpcHandler):
             call.message = await self._arrivals.message(context, who, timeout_s=timeout_s)
         if refused is not None:
             raise RefusedError(refused)
+
+    def _barred(self, method: str, authorization: Sequence[str]) -> Refused | None:
+        found = self._authenticator.identify(authorization, self._clock.now())
+        return found if isinstance(found, Refused) else self._judged(method, found)
+
+    def _judged(self, method: str, found: Identity | None) -> Refused | None:
+        return authorize(
+            method,
+            found,
+            admission=self._admission,
+            console_is_open=found is None and self._authenticator.is_open,
+        )
 
     async def _record_refusal(self, served: _Served, context: Context, answer: Answer) -> None:
         outcome = Outcome.DENIED if answer.code in _DENIED else Outcome.FAILURE

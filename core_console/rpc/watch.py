@@ -6,7 +6,6 @@ anybody: what is told next is worked out from the newest document when the reade
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack
-from datetime import datetime
 from typing import assert_never
 
 from msgspec import Struct
@@ -14,8 +13,7 @@ from runink.core.atlas.v1 import playbook_pb2 as pb
 
 from core_console.decide import activity
 from core_console.decide.activity import Gap, Place, Told
-from core_console.decide.outcome import Code, Refused
-from core_console.decide.record import utc_seconds
+from core_console.decide.outcome import Refused
 from core_console.model.document import Deletion, Document
 from core_console.model.event import Event
 from core_console.model.playbook import Playbook
@@ -74,7 +72,8 @@ class Watch:
         """Yield what changed after the revision and whatever changes until the stream ends.
 
         Raises:
-            RefusedError: the revision is none, too many streams are open, or the token expired.
+            RefusedError: the revision is none, too many streams are open, or the caller may not
+                read any more.
             Fault: the store cannot be asked, or the console is stopping.
         """
         if after_revision < 0:
@@ -87,7 +86,7 @@ class Watch:
         heard_s = clock.monotonic() - HEARTBEAT_S
         place = activity.place(document, after_revision)
         while True:
-            _expect_token(clock.now(), place)
+            _expect_standing(place)
             shown = self._next(document, place)
             for message in shown.messages:
                 yield message
@@ -142,15 +141,10 @@ class Watch:
         return pb.WatchActivityResponse(revision=place.revision, heartbeat=pb.Heartbeat(at=at))
 
 
-def _expect_token(now: datetime, place: Place) -> None:
-    """Raise RefusedError once the caller's token has expired: nothing more is told to it."""
-    identity = caller.current().identity
-    if identity is None or identity.ends_at is None or now < identity.ends_at:
+def _expect_standing(place: Place) -> None:
+    """Raise RefusedError once the caller may not read any more: nothing more is told to it."""
+    barred = caller.current().barred()
+    if barred is None:
         return
-    raise RefusedError(
-        Refused(
-            Code.UNAUTHENTICATED,
-            f"the operator token expired at {utc_seconds(identity.ends_at)}: issue a new one, and "
-            f"go on after revision {place.revision}",
-        )
-    )
+    sentence = f"{barred.reason}, and go on after revision {place.revision}"
+    raise RefusedError(Refused(barred.code, sentence))

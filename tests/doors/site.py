@@ -263,8 +263,8 @@ async def at_once() -> None:
 class NoRuns:
     """A console without runs."""
 
-    async def snapshot(self) -> Document:
-        return EMPTY
+    async def look(self) -> Seen[Document]:
+        return Seen(EMPTY)
 
 
 class NoReports:

@@ -13,6 +13,8 @@ import structlog
 from msgspec.structs import replace
 from runink.core.atlas.v1 import playbook_pb2 as pb
 
+from core_console.clock import RandomIds
+from core_console.governance.rootkey import rotate_key
 from core_console.model.document import Deletion, Document
 from core_console.model.event import Event
 from core_console.model.run import Run, RunStatus
@@ -287,7 +289,7 @@ async def test_nothing_is_told_to_a_token_that_has_expired(console: Site) -> Non
     await fresh.RunNow(pb.RunNowRequest(playbook_id="PB-1"))
     answer = await stream.ends()
     assert answer.code is grpc.StatusCode.UNAUTHENTICATED
-    assert "expired at 2026-11-30T13:00:00Z" in answer.sentence
+    assert "expired at 2026-11-30 13:00:00 UTC" in answer.sentence
     assert answer.sentence.endswith("go on after revision 10")
 
 
@@ -298,6 +300,17 @@ async def test_a_quiet_stream_of_an_expired_token_ends_too(console: Site) -> Non
     console.clock.jump(3_600)
     await console.clock.advance(HEARTBEAT_S)
     assert (await stream.ends()).code is grpc.StatusCode.UNAUTHENTICATED
+
+
+async def test_a_rotated_key_ends_the_streams_that_are_open(console: Site) -> None:
+    stream = watch(console)
+    await stream.some(1)
+    await quiet(console)
+    rotate_key(console.root, RandomIds())
+    await console.clock.advance(HEARTBEAT_S)
+    answer = await stream.ends()
+    assert answer.code is grpc.StatusCode.UNAUTHENTICATED
+    assert "not signed by this console's present key" in answer.sentence
 
 
 async def test_an_open_console_lets_anybody_watch(open_console: Site) -> None:
