@@ -32,6 +32,9 @@ _HEADER_BYTES = len(_FORM % (0, 0, b"0" * 64))
 BODY_BYTES_MAX = 64 * 1024 * 1024
 """Far above any budget (the metadoc's is 768 KiB): a damaged length must not eat the memory."""
 
+_LOOKS = 10
+"""How often a first line is read anew that was written over meanwhile: twice is rare already."""
+
 _DIGEST_DIGITS = 16
 """How much of the digest a version holds: a restored backup never passes for what it replaced."""
 
@@ -127,20 +130,34 @@ class FileDocument:
                 raise Conflict
             revision = header.revision + 1 if header else 1
             new = cache(lambda: _Header(revision, len(data), sha256(data).hexdigest()))
-            replace(self._path, data, lambda: new().encoded(), _HEADER_BYTES)
+            replace(self._path, data, lambda: new().encoded(), _HEADER_BYTES, reuse=True)
         self._seen = True
         return new().version
 
     def _header(self) -> _Header | None:
-        try:
-            with opened(self._path, os.O_RDONLY) as descriptor:
-                line = os.pread(descriptor, _HEADER_BYTES, 0)
-        except FileNotFoundError:
-            if self._seen:
-                raise CorruptStore("the document's file is gone while the console runs") from None
-            return None
-        found = _PATTERN.fullmatch(line)
-        if found is None:
-            raise CorruptStore("the document's first line is not one that this version writes")
-        self._seen = True
-        return _Header(int(found[1]), int(found[2]), found[3].decode())
+        for _ in range(_LOOKS):
+            try:
+                line, is_there = self._first_line()
+            except FileNotFoundError:
+                if self._seen:
+                    sentence = "the document's file is gone while the console runs"
+                    raise CorruptStore(sentence) from None
+                return None
+            found = _PATTERN.fullmatch(line)
+            if found is not None:
+                self._seen = True
+                return _Header(int(found[1]), int(found[2]), found[3].decode())
+            if is_there:
+                break
+        raise CorruptStore("the document's first line is not one that this version writes")
+
+    def _first_line(self) -> tuple[bytes, bool]:
+        """Return the first line, and whether its file is still the document's.
+
+        A file that was replaced while it was read may be written over by now.
+        """
+        with opened(self._path, os.O_RDONLY) as descriptor:
+            line = os.pread(descriptor, _HEADER_BYTES, 0)
+            if _PATTERN.fullmatch(line):
+                return line, True
+            return line, os.path.samestat(os.fstat(descriptor), os.lstat(self._path))

@@ -8,7 +8,7 @@ from core_console.store import durable, file, filelog
 
 CALLS = frozenset(
     {"open", "lseek", "write", "fsync", "fdatasync", "rename", "unlink", "mkdir", "ftruncate",
-     "posix_fadvise", "pread", "fstat", "close"}
+     "posix_fadvise", "pread", "fstat", "lstat", "link", "close"}
 )  # fmt: skip
 
 MODULES = (durable, file, filelog)

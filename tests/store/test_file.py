@@ -10,6 +10,7 @@ import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +21,8 @@ from core_console.store.faults import CorruptStore, fault_of
 from core_console.store.file import FileDocument
 from tests.store.faulty import Failing, SystemCalls, put_in_place
 from tests.store.victim import NEW, OLD
+
+SPARE = "document.spare"
 
 pytestmark = pytest.mark.usefixtures("system_calls")
 
@@ -71,7 +74,8 @@ async def test_any_failing_call_is_a_fault_that_leaves_the_old_or_the_new_docume
         at += 1
         path = tmp_path / str(at) / "document"
         document = FileDocument(path)
-        version = await document.swap("", OLD)
+        version = await document.swap(await document.swap("", b"older"), OLD)
+        assert SPARE in left_in(path.parent)
 
         def fail() -> None:
             raise OSError(errno.ENOSPC, "no space left on device", str(path))  # noqa: B023 -- used at once
@@ -85,8 +89,9 @@ async def test_any_failing_call_is_a_fault_that_leaves_the_old_or_the_new_docume
         struck = len(calls.made) >= at
         stored = await document.load()
         assert stored.data in {OLD, NEW}
-        assert left_in(path.parent) == {"document", "document.lock"}
+        assert left_in(path.parent) - {SPARE} == {"document", "document.lock"}
         await document.swap(stored.version, b"works again")
+        assert (await document.load()).data == b"works again"
     assert at > 12
 
 
@@ -141,7 +146,7 @@ async def test_processes_that_swap_at_once_lose_no_update(tmp_path: Path) -> Non
     assert [process.wait(60) for process in processes] == [0, 0, 0]
     stored = await FileDocument(tmp_path / "document").load()
     assert stored.data == b"180"
-    assert left_in(tmp_path) == {"document", "document.lock"}
+    assert left_in(tmp_path) == {"document", "document.lock", SPARE}
 
 
 async def test_what_a_dead_writer_left_is_removed_at_open(tmp_path: Path) -> None:
@@ -181,6 +186,70 @@ async def test_a_link_in_the_place_of_the_temporary_file_is_not_followed(tmp_pat
     temporary_of(tmp_path / "document").symlink_to(precious)
     await document.swap(version, b"new")
     assert precious.read_bytes() == b"precious"
+
+
+async def test_the_file_before_is_written_over_and_no_other_takes_new_room(tmp_path: Path) -> None:
+    document = FileDocument(tmp_path / "document")
+    version, files = "", []
+    for size in (300_000, 200_000, 250_000, 10, 400_000):
+        version = await document.swap(version, b"x" * size)
+        files.append((tmp_path / "document").stat().st_ino)
+        assert (await FileDocument(tmp_path / "document").load()).data == b"x" * size
+    assert files[2:] == [files[0], files[1], files[0]]
+
+
+async def test_a_file_that_somebody_linked_is_never_written_over(tmp_path: Path) -> None:
+    document = FileDocument(tmp_path / "document")
+    version = await document.swap("", b"kept")
+    (tmp_path / "copy").hardlink_to(tmp_path / "document")
+    kept = (tmp_path / "copy").read_bytes()
+    for number in range(4):
+        version = await document.swap(version, b"%d" % number)
+    assert (tmp_path / "copy").read_bytes() == kept
+
+
+@pytest.mark.parametrize("kind", ["folder", "link", "the document"])
+async def test_what_lies_in_the_place_of_the_spare_file_is_not_written_to(
+    tmp_path: Path, kind: str
+) -> None:
+    document = FileDocument(tmp_path / "document")
+    version = await document.swap("", b"old")
+    (precious := tmp_path / "precious").write_bytes(b"precious")
+    if kind == "folder":
+        (tmp_path / SPARE).mkdir()
+    elif kind == "link":
+        (tmp_path / SPARE).symlink_to(precious)
+    else:  # a crash came between the link and the rename
+        (tmp_path / SPARE).hardlink_to(tmp_path / "document")
+    for body in (b"new", b"newer", b"newest"):
+        version = await document.swap(version, body)
+        assert (await FileDocument(tmp_path / "document").load()).data == body
+    assert precious.read_bytes() == b"precious"
+
+
+async def test_a_first_line_that_is_written_over_while_it_is_read_is_read_again(
+    tmp_path: Path,
+) -> None:
+    document = FileDocument(tmp_path / "document")
+    await document.swap(await document.swap("", b"older"), b"old")
+    other = FileDocument(tmp_path / "document")
+    looks = iter([False])
+
+    class Overtaken(SystemCalls):
+        """The file that was opened is replaced, and half of a first line is in it by now."""
+
+        def __getattr__(self, name: str) -> Any:  # noqa: ANN401 -- whatever `os` has
+            if name != "pread" or next(looks, True):
+                return getattr(os, name)
+            path = tmp_path / "document"
+            path.rename(tmp_path / "gone")
+            path.write_bytes((tmp_path / "gone").read_bytes())
+            return lambda *_: b"core-console-document 1 0000"
+
+    put_in_place(Overtaken())
+    version = await other.version()
+    put_in_place(os)
+    assert version == await document.version()
 
 
 DAMAGE: dict[str, Callable[[bytes], bytes]] = {

@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import sys
+from itertools import product
 from pathlib import Path
 
 from core_console.ports import Conflict
@@ -43,14 +44,14 @@ def die() -> None:
 def die_at_every_call(mode: str, folder: Path) -> None:
     """Leave one folder for each point at which a child that wrote was killed."""
     work = {"swap": swap_once, "append": append_once}[mode]
-    for way in WAYS:
+    for way, spare in product(WAYS, (False, True)):
         at = 0
         killed = True
         while killed:
             at += 1
-            place = folder / f"{way}-{at:02}"
+            place = folder / f"{way}-{spare}-{at:02}"
             place.mkdir(mode=0o700)
-            asyncio.run(prepare(place))
+            asyncio.run(prepare(place, spare=spare))
             child = os.fork()
             if child == 0:
                 put_in_place(SystemCalls(at, die, after=way == "after", torn=way == "torn"))
@@ -60,9 +61,10 @@ def die_at_every_call(mode: str, folder: Path) -> None:
             killed = os.WIFSIGNALED(status)
 
 
-async def prepare(folder: Path) -> None:
+async def prepare(folder: Path, *, spare: bool) -> None:
     document = FileDocument(folder / "document")
-    await document.swap("", OLD)
+    version = await document.swap("", b"older") if spare else ""
+    await document.swap(version, OLD)
     document.close()
     log = FileLog(folder / "log")
     await log.append(0, [line(1)])
