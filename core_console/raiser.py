@@ -95,4 +95,5 @@ def _command(source: str, raising: Raising) -> RaiseEvent:
         committed_by=raising.committed_by,
         source=source,
         number=raising.number,
+        known=raising.chain,
     )

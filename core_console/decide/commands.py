@@ -10,6 +10,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from core_console.model.capex import Basis
+from core_console.model.event import FIRST_CAUSE, Chain
 from core_console.model.playbook import Spec
 from core_console.model.run import Call
 
@@ -122,6 +123,7 @@ class RaiseEvent(Struct, frozen=True, gc=False, kw_only=True):
     A harness event has an `id`, derived from what was stored, which is taken once, and `rows`,
     one per finding, which are matched and not kept. `source` is the document that it waited in
     and `number` its number there: only one above the last that was taken from there is taken.
+    `known` is what was known of its causes when it began to wait; never what an agent says.
     `committed_by` is the person who committed an ingest. `external_id` is the agent's own id of
     its event: the same again is a duplicate.
     """
@@ -138,6 +140,7 @@ class RaiseEvent(Struct, frozen=True, gc=False, kw_only=True):
     committed_by: str = ""
     source: str = ""
     number: int = 0
+    known: Chain = FIRST_CAUSE
 
     @property
     def actor(self) -> str:

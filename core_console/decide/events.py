@@ -26,7 +26,7 @@ from core_console.decide.record import entry
 from core_console.decide.spec import ID_RULE, agent_violations, event_violations, is_id
 from core_console.model.audit import Entry
 from core_console.model.document import Document
-from core_console.model.event import Event, SkippedTrigger, StartedRun
+from core_console.model.event import Chain, Event, SkippedTrigger, StartedRun
 from core_console.model.faults import InvariantError
 from core_console.model.playbook import AgentEventTrigger, CapexEventTrigger, Trigger
 from core_console.model.run import TriggerKind
@@ -70,7 +70,9 @@ def raise_event(document: Document, command: RaiseEvent, context: Context) -> Ou
         return Accepted(document, earlier, duplicate=True)
     if earlier is not None:
         return _raised_before(document, earlier, command)
-    chain = depth.of_event(document, command.agent, command.caused_by_run_id, context.now)
+    chain = depth.of_event(
+        document, command.agent, command.caused_by_run_id, context.now, known=command.known
+    )
     if isinstance(chain, Refused):
         return chain
     event_id = command.id or context.ids.new("PBE")
@@ -180,7 +182,7 @@ def _content(raised: Event | RaiseEvent) -> tuple[object, ...]:
 
 
 def _judged(
-    document: Document, command: RaiseEvent, event_id: str, chain: depth.Chain, context: Context
+    document: Document, command: RaiseEvent, event_id: str, chain: Chain, context: Context
 ) -> _Raised:
     """Judge every matching trigger, each against the state that the one before it left."""
     raised = _Raised(document)
@@ -219,7 +221,7 @@ def _met(
     playbook_id: str,
     trigger: Trigger,
     why: runs.Start,
-    chain: depth.Chain,
+    chain: Chain,
     context: Context,
 ) -> _Raised:
     """Start the playbook, or note why not."""

@@ -8,9 +8,10 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from core_console.decide.depth import Chain
+from core_console.decide import depth
 from core_console.decide.record import utc_seconds
 from core_console.model.document import Document
+from core_console.model.event import Chain
 from core_console.model.faults import InvariantError
 from core_console.model.playbook import Playbook, PlaybookStatus, Trigger, TriggerState
 
@@ -44,5 +45,5 @@ def judge(
     if fired_at is not None and at - fired_at < timedelta(minutes=trigger.cooldown_minutes):
         when = utc_seconds(fired_at)
         return Skip(f"cooldown: trigger {trigger.id} started a run at {when}", when)
-    objection = chain.objection()
+    objection = depth.objection(chain)
     return Skip(objection) if objection else None

@@ -13,14 +13,13 @@ from msgspec.structs import replace
 
 from core_console.decide import events, firing, loopguard, runs, slots
 from core_console.decide.context import Context
-from core_console.decide.depth import Chain
 from core_console.decide.loopguard import Skip
 from core_console.decide.outbox import OUTBOX_BYTES_MAX, entries_bytes, outbox_bytes
 from core_console.decide.outcome import Accepted, Effect
 from core_console.decide.record import entry, utc_seconds
 from core_console.model.audit import Entry
 from core_console.model.document import Document
-from core_console.model.event import Event, SkippedTrigger
+from core_console.model.event import FIRST_CAUSE, Event, SkippedTrigger
 from core_console.model.faults import InvariantError
 from core_console.model.playbook import Playbook, PlaybookStatus, ScheduleTrigger, Trigger
 from core_console.model.run import TriggerKind
@@ -108,7 +107,7 @@ def _met(
         skip = _missed(due.count - 1, due.first, due.passed)
         done = _skipped(done, playbook_id, trigger, due.passed, skip, context)
     playbook = done.document.playbooks[playbook_id]
-    held = loopguard.judge(done.document, playbook, trigger, at=due.newest, chain=Chain())
+    held = loopguard.judge(done.document, playbook, trigger, at=due.newest, chain=FIRST_CAUSE)
     if held is not None:
         return _skipped(done, playbook_id, trigger, due.newest, held, context)
     try:

@@ -19,7 +19,7 @@ from core_console.decide.context import Context
 from core_console.decide.outcome import Carried, Code, Refused
 from core_console.model.audit import Entry
 from core_console.model.capex_document import Released
-from core_console.model.event import Raising
+from core_console.model.event import Chain, Raising
 from core_console.model.reports import LatestReport, ReportsDocument
 
 SUBJECT = "report"
@@ -41,11 +41,15 @@ _EVENT_DIGITS = 16
 
 
 class StoreReport(Struct, frozen=True, gc=False):
-    """Keep a report, which is the blob of that digest, as the agent's latest."""
+    """Keep a report, which is the blob of that digest, as the agent's latest.
+
+    `chain` is what the metadoc knew of the report's causes once it had come.
+    """
 
     told: Told
     digest: str
     size_bytes: int
+    chain: Chain
 
 
 ReportsCommand = StoreReport | ClearRaised
@@ -174,6 +178,7 @@ def _raising(document: ReportsDocument, command: StoreReport) -> Raising:
         attributes=told.attributes,
         rows=told.rows,
         caused_by_run_id=told.caused_by_run_id,
+        chain=command.chain,
     )
 
 

@@ -1,7 +1,7 @@
 """The report doors of datagov, recon and the judge: POST takes a report, GET shows the latest.
 
-Owns the paths, and the order of taking one: the body, the run that it names, its bytes as a blob,
-the swap that stores it with its event, and the raising of that event before the answer. Never
+Owns the paths, and the order of taking one: the body, what is known of its causes, its bytes as a
+blob, the swap that stores it with its event, and the raising of that event before the answer. Never
 judges what a report says: that is `decide.agent_reports`.
 """
 
@@ -27,6 +27,7 @@ from core_console.latest import Seen
 from core_console.model import audit
 from core_console.model.codec import canonical_json
 from core_console.model.document import Document
+from core_console.model.event import Chain
 from core_console.model.reports import (
     DatagovReport,
     JudgeReport,
@@ -58,8 +59,8 @@ _READS = frozenset({"GET", "HEAD"})
 class Playbooks(Protocol):
     """The engine of the playbooks, as far as a report needs it."""
 
-    async def snapshot(self) -> Document:
-        """Return the newest durable document; may raise Fault."""
+    async def look(self) -> Seen[Document]:
+        """Return the newest state that can be had, and why it may be old; may raise Fault."""
         ...
 
 
@@ -80,7 +81,8 @@ class AgentReports:
 
     `raised` moves the events that wait into the metadoc, as far as that can be done now. It is
     awaited before a report is answered: the step report that follows ends the agent's dispatch,
-    and the event's chain depth has to be judged before that.
+    and the event is best judged before that. An event that has to wait keeps the chain depth that
+    it had when it came.
     """
 
     def __init__(
@@ -134,10 +136,10 @@ class AgentReports:
         told = agent_reports.read_out(report)
         if isinstance(told, Refused):
             raise errors.refused(told)
-        await self._check_cause(told)
+        chain = await self._chain(told)
         data = canonical_json(report)
         digest = await self._blobs.put(data)
-        outcome = await self._reports.submit(StoreReport(told, digest, len(data)))
+        outcome = await self._reports.submit(StoreReport(told, digest, len(data), chain))
         if isinstance(outcome, Refused):
             raise errors.refused(outcome)
         attempt.target = f"{told.agent}/{digest}"
@@ -150,17 +152,24 @@ class AgentReports:
         again = {"duplicate": True} if outcome.duplicate else {}
         return JSONResponse({"accepted": True} | again)
 
-    async def _check_cause(self, told: Told) -> None:
-        """Refuse a run that the console does not know while somebody can still be told."""
-        if told.caused_by_run_id:
-            known = depth.of_event(
-                await self._playbooks.snapshot(),
-                told.agent,
-                told.caused_by_run_id,
-                self._gate.clock.now(),
-            )
-            if isinstance(known, Refused):
-                raise errors.refused(known)
+    async def _chain(self, told: Told) -> Chain:
+        """Return what is known of the causes of a report that is here and not stored yet.
+
+        A dispatch that is claimed later cannot have led to it, and one that ends later still
+        counts. What cannot be looked up now could be lower later, so the report is not taken then;
+        nor is one that names a run which nobody knows, while somebody can still be told.
+
+        Raises:
+            Fault: the metadoc's store cannot be asked.
+        """
+        seen = await self._playbooks.look()
+        if seen.fault is not None:
+            raise seen.fault
+        now = self._gate.clock.now()
+        chain = depth.of_event(seen.document, told.agent, told.caused_by_run_id, now)
+        if isinstance(chain, Refused):
+            raise errors.refused(chain)
+        return chain
 
     async def _show(self, agent: str) -> Response:
         seen = await _asked(self._reports.look())

@@ -3,6 +3,7 @@
 from msgspec import Struct
 
 from core_console.model.moment import Moment
+from core_console.model.run import Cause
 
 
 class StartedRun(Struct, frozen=True, gc=False):
@@ -44,12 +45,25 @@ class Event(Struct, frozen=True, gc=False, omit_defaults=True):
     count: int = 1
 
 
+class Chain(Struct, frozen=True, gc=False, omit_defaults=True):
+    """The depth of what an event starts, and the run that gives it that depth."""
+
+    depth: int = 0
+    run_id: str = ""
+    cause: Cause | None = None
+
+
+FIRST_CAUSE = Chain()
+"""What no run is known to have led to starts a chain: depth 0, like a run by hand."""
+
+
 class Raising(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """A harness event that waits in the document whose swap brought it about.
 
     It is moved into the metadoc by whichever replica gets there, and then cleared. `number` never
     repeats in its document, and the metadoc keeps the last one that it took: so no crash loses or
-    doubles it. `rows` are matched when it is raised and not kept.
+    doubles it. `rows` are matched when it is raised and not kept. `chain` is what was known of its
+    causes when it was accepted: their dispatches may end while it waits.
     """
 
     number: int
@@ -62,3 +76,4 @@ class Raising(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     rows: tuple[dict[str, str], ...] = ()
     caused_by_run_id: str = ""
     committed_by: str = ""
+    chain: Chain = FIRST_CAUSE

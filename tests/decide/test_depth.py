@@ -6,9 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from core_console.decide import depth
-from core_console.decide.depth import Chain
 from core_console.decide.outcome import Code, Refused
 from core_console.model.document import Document, Mark
+from core_console.model.event import FIRST_CAUSE, Chain
 from core_console.model.run import Cause, RunStatus
 from tests.builders import (
     NOW,
@@ -19,7 +19,6 @@ from tests.builders import (
 )
 
 PLAYBOOK = a_playbook()
-FIRST_CAUSE = Chain(0, "", None)
 
 
 def mark(
@@ -80,3 +79,46 @@ def test_a_named_run_that_was_never_heard_of_is_not_found(run_id: str, shown: st
     reason = f"causedByRunId: {shown} does not exist, or is no longer kept"
     document = marked(mark("PBR-7"))
     assert depth.of_event(document, "datagov", run_id, NOW) == Refused(Code.NOT_FOUND, reason)
+
+
+def known(at: int) -> Chain:
+    return Chain(at, "PBR-4", Cause.INFERRED) if at else FIRST_CAUSE
+
+
+@pytest.mark.parametrize("then", range(5))
+@pytest.mark.parametrize("outstanding_depth", [None, 0, 1, 2, 3])
+def test_of_an_event_that_waited_the_deeper_of_then_and_now_counts(
+    then: int, outstanding_depth: int | None
+) -> None:
+    found = () if outstanding_depth is None else (mark(depth=outstanding_depth),)
+    now = 0 if outstanding_depth is None else outstanding_depth + 1
+    expected = Chain(now, "PBR-1", Cause.INFERRED) if now > then else known(then)
+    assert depth.of_event(marked(*found), "datagov", "", NOW, known=known(then)) == expected
+
+
+def test_a_dispatch_that_ended_while_an_event_waited_still_counts() -> None:
+    came = inferred(marked(mark(depth=3)))
+    for later_on in (
+        marked(),
+        marked(replace(mark(depth=3), reported=True)),
+        marked(mark(age_h=6)),
+    ):
+        assert inferred(later_on) == FIRST_CAUSE
+        judged = depth.of_event(later_on, "datagov", "", NOW, known=came)
+        assert judged == Chain(4, "PBR-1", Cause.INFERRED)
+
+
+def test_a_named_run_that_is_gone_when_the_event_is_judged_was_known_when_it_came() -> None:
+    came = Chain(3, "PBR-7", Cause.NAMED)
+    assert depth.of_event(marked(), "datagov", "PBR-7", NOW, known=came) == came
+    deeper = marked(mark(depth=3))
+    judged = depth.of_event(deeper, "datagov", "PBR-7", NOW, known=came)
+    assert judged == Chain(4, "PBR-1", Cause.INFERRED)
+
+
+def test_what_was_known_at_first_beats_what_is_equally_deep_now_unless_that_is_named() -> None:
+    came = Chain(2, "PBR-4", Cause.INFERRED)
+    document = marked(mark("PBR-1", depth=1), replace(mark("PBR-7", depth=1), reported=True))
+    assert depth.of_event(document, "datagov", "", NOW, known=came) == came
+    named = depth.of_event(document, "datagov", "PBR-7", NOW, known=came)
+    assert named == Chain(2, "PBR-7", Cause.NAMED)

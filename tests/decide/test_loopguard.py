@@ -8,11 +8,10 @@ from msgspec.structs import replace
 
 from core_console.decide.commands import CancelRun, Command, RaiseEvent, ReportStep, RunNow, Tick
 from core_console.decide.decide import decide
-from core_console.decide.depth import Chain
 from core_console.decide.loopguard import Skip, judge
 from core_console.decide.outcome import Accepted
 from core_console.model.document import Document
-from core_console.model.event import Event
+from core_console.model.event import FIRST_CAUSE, Chain, Event
 from core_console.model.playbook import (
     AgentEventTrigger,
     Playbook,
@@ -63,7 +62,7 @@ def judged(
     if flying:
         run = a_run(found, status=RunStatus.WAITING_AGENT)
         document = a_document(found, run)
-    return judge(document, found, TRIGGER, at=at, chain=chain or Chain())
+    return judge(document, found, TRIGGER, at=at, chain=chain or FIRST_CAUSE)
 
 
 def test_an_active_playbook_at_rest_may_start() -> None:

@@ -7,10 +7,10 @@ from msgspec.structs import replace
 
 from core_console.decide import depth, marks
 from core_console.decide.commands import CancelRun, ReportStep, RunNow, Tick
-from core_console.decide.depth import Chain
 from core_console.decide.outcome import Code, SendDispatch
 from core_console.model.audit import Outcome as Recorded
 from core_console.model.document import Document, Mark
+from core_console.model.event import FIRST_CAUSE, Chain
 from core_console.model.run import Cause, DispatchPayload
 from tests.builders import (
     AUTHOR,
@@ -31,7 +31,6 @@ from tests.decide.verdicts import accepted, refused, said
 
 PLAYBOOK = a_playbook(spec=a_spec(detect(minutes=5), notify()))
 REPORT = ReportStep("datagov", "PBR-1", "detect", "success", "", RUN_URL)
-FIRST_CAUSE = Chain(0, "", None)
 
 
 def mark(

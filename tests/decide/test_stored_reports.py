@@ -17,8 +17,9 @@ from core_console.decide.stored_reports import (
     StoreReport,
     decide,
 )
-from core_console.model.event import Raising
+from core_console.model.event import Chain, Raising
 from core_console.model.reports import EMPTY_REPORTS, REPORTS, ReportsDocument
+from core_console.model.run import Cause
 from tests.builders import NOW, context, later
 
 A, B = "a" * 64, "b" * 64
@@ -33,7 +34,7 @@ def a_report(digest: str = A, *, agent: str = "judge") -> StoreReport:
         rows=({"id": "claim-1"},),
         caused_by_run_id="PBR-1",
     )
-    return StoreReport(told, digest, 1_000)
+    return StoreReport(told, digest, 1_000, Chain(2, "PBR-1", Cause.NAMED))
 
 
 def after(
@@ -70,6 +71,7 @@ def test_a_report_is_stored_together_with_the_event_to_raise() -> None:
         attributes={"dissent": "1", "unable": "0"},
         rows=({"id": "claim-1"},),
         caused_by_run_id="PBR-1",
+        chain=Chain(2, "PBR-1", Cause.NAMED),
     )
     assert raising.id.startswith("PBE-")
     assert done.document.raising_number == 1

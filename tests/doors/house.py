@@ -73,11 +73,13 @@ class Door:
 
 
 class House:
-    def __init__(self, *, clock: ManualClock | None = None) -> None:
+    def __init__(
+        self, *, clock: ManualClock | None = None, store: MemoryDocument | None = None
+    ) -> None:
         self.clock = clock or ManualClock()
         self.ids = CountingIds()
         self.log = MemoryLog()
-        self.store, self.reports_store = MemoryDocument(), MemoryDocument()
+        self.store, self.reports_store = store or MemoryDocument(), MemoryDocument()
         self.blobs = MemoryBlobs(self.clock)
         self.bearers, self.book, self.door = Bearers(), Book(), Door()
         self.scope: Scope | Fault = Scope()

@@ -15,8 +15,8 @@ from core_console.model.reports import REPORTS_FORMAT, ReportsDocument
 
 SHAPES = {
     (Document, 1): "8838770ec9dad3af",
-    (CapexDocument, 1): "948800359d9e859b",
-    (ReportsDocument, 1): "d157b3ff150b3dd7",
+    (CapexDocument, 1): "0a06e49be60a0777",
+    (ReportsDocument, 1): "1609453d850b6029",
 }
 
 
