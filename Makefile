@@ -36,15 +36,19 @@ build: .venv/installed ## make the wheel in dist/
 	$(BIN)/hatchling build -t wheel
 
 .PHONY: check
-check: static coverage simulate test ## the whole gate: what a change must pass
+check: static coverage simulate test-long test ## the whole gate: what a change must pass
 
 .PHONY: test
-test: tools-test .venv/installed ## run all the tests
-	$(BIN)/python -m pytest --durations=10 --durations-min=2 $(ARGS)
+test: tools-test .venv/installed ## run the tests, all but the long ones
+	$(BIN)/python -m pytest -m "not long" --durations=10 --durations-min=2 $(ARGS)
+
+.PHONY: test-long
+test-long: tools-test .venv/installed ## kill, hammer and flood real processes; a few minutes
+	$(BIN)/python -m pytest -m long --durations=10 --durations-min=2 $(ARGS)
 
 .PHONY: test-fast
 test-fast: .venv/installed ## run the tests that are not marked slow
-	$(BIN)/python -m pytest -m "not slow" $(ARGS)
+	$(BIN)/python -m pytest -m "not slow and not long" $(ARGS)
 
 .PHONY: simulate
 simulate: .venv/installed ## play SEEDS=2000 simulated histories, or HOURS=1000000, or one SEED=7

@@ -48,7 +48,7 @@ def test_ci_runs_the_static_part_and_ends_with_the_tests(bare: Path) -> None:
     command(bare, "make", 'echo "make $*"')
     done = run("bash", ".ci/run", path=bare)
     assert done.returncode == 0
-    assert done.stdout.splitlines() == ["make --keep-going static coverage simulate", "make test"]
+    assert done.stdout.splitlines() == ["make --keep-going static coverage simulate test-long", "make test"]
 
 
 @pytest.mark.parametrize("failing", ["--keep-going", "test"])
@@ -81,6 +81,7 @@ def test_the_whole_gate_is_what_ci_runs() -> None:
         "zizmor",
         "--fail-under=100",
         "scripts.simulate --seeds 2000",
+        "-m long",
     ):
         assert part in planned
     assert "-m pytest" in planned.splitlines()[-1]

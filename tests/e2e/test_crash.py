@@ -34,7 +34,7 @@ from tests.e2e.site import (
     until,
 )
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 ROUNDS = 5
 RUNS_A_ROUND_MAX = 30  # five rounds stay below the 200 finished runs that a console keeps

@@ -15,7 +15,7 @@ from tests.builders import AUTHOR
 from tests.e2e.processes import Process, eventually
 from tests.e2e.site import Console, a_console, approval, written
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 FILES = 256
 CROWD = 400

@@ -21,7 +21,7 @@ from core_console.model.run import RunStatus
 from tests.builders import AUTHOR, SECOND
 from tests.e2e.site import Caller, Console, a_console, activated, approval
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 SECONDS = float(os.environ.get("HAMMER_SECONDS", "6"))
 CALLERS_A_REPLICA = 4

@@ -28,7 +28,7 @@ from tests.e2e.site import (
     until,
 )
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 PLAYBOOKS = 3
 CALLERS_A_REPLICA = 4

@@ -53,6 +53,7 @@ def figure(console: Console, name: str, **labels: str) -> float:
     return found
 
 
+@pytest.mark.long
 def test_a_backup_under_load_is_restored_and_everything_holds(
     console: Console, tmp_path: Path
 ) -> None:
