@@ -44,7 +44,7 @@ test: tools-test .venv/installed ## run the tests, all but the long ones
 
 .PHONY: test-long
 test-long: tools-test .venv/installed ## kill, hammer and flood real processes; a few minutes
-	$(BIN)/python -m pytest -m long --durations=10 --durations-min=2 $(ARGS)
+	HAMMER_SECONDS=$(or $(HAMMER_SECONDS),60) $(BIN)/python -m pytest -m long --durations=10 --durations-min=2 $(ARGS)
 
 .PHONY: test-fast
 test-fast: .venv/installed ## run the tests that are not marked slow
