@@ -36,12 +36,14 @@ def measured(folder: Path, seconds: float) -> list[Row]:
     base = one.row("one replica", _worst(one))
     row = two.row("two replicas")
     aborted = f"{two.aborted} of {two.calls + two.aborted:,} aborted"
-    ratio = f"{row.rate / base.rate:.2f} of one, {_worst(two)}, {aborted}"
+    halves = [sum(map(len, two.times_ms[place::2])) for place in (0, 1)]
+    slower = f"{min(halves) / sum(halves):.0%} by the slower"
+    ratio = f"{row.rate / base.rate:.2f} of one, {slower}, {_worst(two)}, {aborted}"
     return [base, two.row("two replicas", ratio)]
 
 
 def _worst(load: Load) -> str:
-    return f"the worst caller's p99 {load.worst_p99_ms():.0f} ms"
+    return f"worst caller's p99 {load.worst_p99_ms():.0f} ms"
 
 
 def main() -> None:
