@@ -4,6 +4,7 @@ Owns the header line and what a version is. The file is the header and then the 
 given. Never overwrites a file that it cannot read, and never looks inside the body.
 """
 
+import asyncio
 import os
 import re
 from functools import cache
@@ -24,6 +25,7 @@ from core_console.store.durable import (
     sync_folder,
 )
 from core_console.store.faults import CorruptStore, told_as_faults
+from core_console.store.turn import KEPT_S, Turn
 
 _FORM = b"core-console-document 1 %020d %012d %s\n"
 _PATTERN = re.compile(rb"core-console-document 1 ([0-9]{20}) ([0-9]{12}) ([0-9a-f]{64})\n")
@@ -64,6 +66,8 @@ class FileDocument:
         self._path = path
         self._lock = path.with_name(path.name + ".lock")
         self._worker = Worker("document")
+        self._turn = Turn(path)
+        self._ours_until_s = 0.0
         self._prepared = False
         self._seen = False
 
@@ -89,11 +93,21 @@ class FileDocument:
                 f"the document has {len(data)} bytes and a file holds {BODY_BYTES_MAX}",
                 retryable=False,
             )
-        return await self._worker.run(lambda: self._swap(expected, data))
+        loop = asyncio.get_running_loop()
+        try:
+            return await self._worker.run(lambda: self._swap_in_turn(expected, data))
+        except Conflict:
+            self._ours_until_s = loop.time() + KEPT_S
+            loop.call_later(KEPT_S, self._turn.give)
+            raise
+        finally:
+            if loop.time() >= self._ours_until_s:
+                self._turn.give()
 
     def close(self) -> None:
         """Finish the swap that has begun; afterwards every call but `version` is a Fault."""
         self._worker.close()
+        self._turn.give()
 
     def _prepare(self) -> None:
         if self._prepared:
@@ -122,8 +136,12 @@ class FileDocument:
             raise CorruptStore("the document's content does not match the digest in its first line")
         return Stored(header.version, body)
 
-    def _swap(self, expected: str, data: bytes) -> str:
+    def _swap_in_turn(self, expected: str, data: bytes) -> str:
         self._prepare()
+        self._turn.take()
+        return self._swap(expected, data)
+
+    def _swap(self, expected: str, data: bytes) -> str:
         with locked(self._lock):
             header = self._header()
             if (header.version if header else "") != expected:

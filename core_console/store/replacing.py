@@ -41,8 +41,8 @@ async def put_in_place(path: Path, data: bytes, kept: str) -> None:
 def _clear(fresh: Path) -> None:
     """Remove what a restore left that did not come to its end."""
     with told_as_faults():
-        for leftover in (fresh, fresh.with_name(fresh.name + ".lock")):
-            leftover.unlink(missing_ok=True)
+        for ending in ("", ".lock", ".turn"):
+            fresh.with_name(fresh.name + ending).unlink(missing_ok=True)
         remove_leftover(fresh)
 
 

@@ -128,7 +128,7 @@ async def test_another_document_takes_the_place_and_the_old_file_stays(tmp_path:
     await replacing.put_in_place(path, b"new", "atlas.replaced")
     assert await stored(path) == b"new"
     assert (tmp_path / "atlas.replaced").read_bytes() == before
-    assert names(tmp_path) == {"atlas", "atlas.lock", "atlas.replaced"}
+    assert names(tmp_path) == {"atlas", "atlas.lock", "atlas.turn", "atlas.replaced"}
 
 
 async def test_a_damaged_file_gives_way_and_stays_too(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from core_console.store.file import FileDocument
 from tests.store.faulty import Failing, SystemCalls, put_in_place
 from tests.store.victim import NEW, OLD
 
-SPARE = "document.spare"
+SPARE, TURN = "document.spare", "document.turn"
 
 pytestmark = pytest.mark.usefixtures("system_calls")
 
@@ -89,7 +89,7 @@ async def test_any_failing_call_is_a_fault_that_leaves_the_old_or_the_new_docume
         struck = len(calls.made) >= at
         stored = await document.load()
         assert stored.data in {OLD, NEW}
-        assert left_in(path.parent) - {SPARE} == {"document", "document.lock"}
+        assert left_in(path.parent) - {SPARE} == {"document", "document.lock", TURN}
         await document.swap(stored.version, b"works again")
         assert (await document.load()).data == b"works again"
     assert at > 12
@@ -116,7 +116,7 @@ async def test_a_full_file_size_limit_is_a_fault_and_the_old_document_stays(
             await document.swap(version, NEW)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    assert left_in(tmp_path) == {"document", "document.lock"}
+    assert left_in(tmp_path) == {"document", "document.lock", TURN}
     assert (await document.load()).data == b"old"
 
 
@@ -146,7 +146,7 @@ async def test_processes_that_swap_at_once_lose_no_update(tmp_path: Path) -> Non
     assert [process.wait(60) for process in processes] == [0, 0, 0]
     stored = await FileDocument(tmp_path / "document").load()
     assert stored.data == b"180"
-    assert left_in(tmp_path) == {"document", "document.lock", SPARE}
+    assert left_in(tmp_path) == {"document", "document.lock", SPARE, TURN}
 
 
 async def test_what_a_dead_writer_left_is_removed_at_open(tmp_path: Path) -> None:
@@ -279,7 +279,7 @@ async def test_a_damaged_file_is_refused_and_left_as_it_is(tmp_path: Path, damag
     with pytest.raises((CorruptStore, Conflict)):
         await document.swap("", b"new")
     assert path.read_bytes() == damaged
-    assert left_in(tmp_path) == {"document", "document.lock"}
+    assert left_in(tmp_path) == {"document", "document.lock", TURN}
 
 
 @pytest.mark.parametrize("name", ["document", "document.lock"])
