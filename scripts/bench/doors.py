@@ -5,10 +5,8 @@ stand-in; the client writes plain HTTP over kept connections. The baseline is GE
 same server without bearer, decision and disk.
 """
 
-import argparse
 import asyncio
 import json
-import tempfile
 import time
 from dataclasses import replace
 from http import HTTPStatus
@@ -18,7 +16,7 @@ import httpx
 from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from scripts.bench.measuring import Row, clean_environment, measure, process, show
+from scripts.bench.measuring import Row, clean_environment, measure, process, run
 
 ORG = "bench-org"
 APP_ID = "4242"
@@ -114,15 +112,5 @@ async def _rows(port: int, token: str, seconds: float) -> list[Row]:
     return rows
 
 
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=4.0, help="time of each row, at most 30")
-    parser.add_argument("--json", type=Path, help="write the figures here too")
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=".") as name:
-        show(measured(Path(name), min(given.seconds, 30.0)), json_path=given.json)
-
-
 if __name__ == "__main__":
-    main()
+    run(__doc__, measured)

@@ -5,9 +5,7 @@ document does not stay empty while events arrive, so each round starts a console
 times its first events only; the rounds of the three documents take turns, for the machine drifts.
 """
 
-import argparse
 import asyncio
-import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,7 +15,7 @@ from pathlib import Path
 from core_console.model.document import Document
 from scripts.bench.consoles import Console, GitHub, github, root_with, serving
 from scripts.bench.doors import Client, event_request
-from scripts.bench.measuring import Row, row_of, show
+from scripts.bench.measuring import Row, row_of, run
 from scripts.bench.run_now import FULL_BYTES, document
 
 UNTIMED, TIMED = 10, 50
@@ -63,15 +61,5 @@ def measured(folder: Path, seconds: float) -> list[Row]:
     return [rows[0], *(replace(row, ratio=f"{row.p50_ms / base:.2f} x none") for row in rows[1:])]
 
 
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=6.0, help="time of each row, at most 30")
-    parser.add_argument("--json", type=Path, help="write the figures here too")
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=".") as name:
-        show(measured(Path(name), min(given.seconds, 30.0)), json_path=given.json)
-
-
 if __name__ == "__main__":
-    main()
+    run(__doc__, measured, seconds=6.0)

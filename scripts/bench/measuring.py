@@ -3,12 +3,14 @@
 Owns no benchmark. Everything is bounded in time, on loopback, and printed beside a bare baseline.
 """
 
+import argparse
 import asyncio
 import json
 import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,6 +19,8 @@ from pathlib import Path
 
 from rich.console import Console as Screen
 from rich.table import Table
+
+SECONDS_MAX = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,19 @@ def rss_mib(pid: int) -> float:
     """Return the memory of a process in MiB."""
     status = Path(f"/proc/{pid}/status").read_text()
     return int(status.split("VmRSS:")[1].split()[0]) / 1_024
+
+
+def run(
+    about: str | None, measured: Callable[[Path, float], Sequence[Row]], *, seconds: float = 4.0
+) -> None:
+    """Measure in a folder of its own, for as long as the command line asks, and print."""
+    parser = argparse.ArgumentParser(description=about)
+    limits = f"time of each row, at most {SECONDS_MAX:g}"
+    parser.add_argument("--seconds", type=float, default=seconds, help=limits)
+    parser.add_argument("--json", type=Path, help="write the figures here too")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=".") as name:
+        show(measured(Path(name), min(given.seconds, SECONDS_MAX)), json_path=given.json)
 
 
 def show(rows: Sequence[Row], *, json_path: Path | None) -> None:

@@ -5,14 +5,12 @@ document; half of them ask each replica. The rate counts RunNow and the CancelRu
 playbook; p50 and p99 are RunNow's, with the attempts that another replica's write undid.
 """
 
-import argparse
 import asyncio
-import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
 from scripts.bench.consoles import root_with, serving
-from scripts.bench.measuring import Row, show
+from scripts.bench.measuring import Row, run
 from scripts.bench.run_now import FULL_BYTES, document
 from scripts.bench.transitions import Load, start_and_end
 
@@ -46,15 +44,5 @@ def _worst(load: Load) -> str:
     return f"worst caller's p99 {load.worst_p99_ms():.0f} ms"
 
 
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=4.0, help="time of each row, at most 30")
-    parser.add_argument("--json", type=Path, help="write the figures here too")
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=".") as name:
-        show(measured(Path(name), min(given.seconds, 30.0)), json_path=given.json)
-
-
 if __name__ == "__main__":
-    main()
+    run(__doc__, measured)

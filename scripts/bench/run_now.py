@@ -4,13 +4,11 @@ Run: .venv/bin/python -m scripts.bench.run_now. Prints a table, and ratios to ba
 run, for absolute figures drift with the machine. Bounded: a few seconds a row, loopback only.
 """
 
-import argparse
 import asyncio
 import dataclasses
 import os
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from datetime import timedelta
@@ -48,7 +46,7 @@ from core_console.model.playbook import (
 from core_console.model.run import Run, RunStatus, StepRunStatus, TriggerKind
 from core_console.store.durable import replace as replace_durably
 from core_console.store.file import FileDocument
-from scripts.bench.measuring import Row, clean_environment, measure, row_of, rss_mib, show
+from scripts.bench.measuring import Row, clean_environment, measure, row_of, rss_mib, run
 
 PLAYBOOKS = 100
 FULL_BYTES = 700_000
@@ -303,7 +301,7 @@ def measured(folder: Path, seconds: float) -> list[Row]:
         rows += _reads(served, label, seconds / 2)
         SCREEN.print(f"{label}: after the load {served.rss_mib():.0f} MiB")
         served.end()
-    return rows
+    return [*rows, ticks()]
 
 
 def _calls(served: Served, label: str, seconds: float, echoes: dict[int, Row]) -> list[Row]:
@@ -352,16 +350,5 @@ def ticks(times: int = 300) -> Row:
     return row_of("tick over 100 schedules, nothing due", took, time.perf_counter() - began)
 
 
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=4.0, help="time of each row, at most 30")
-    parser.add_argument("--json", type=Path, help="write the figures here too")
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=".") as name:
-        rows = measured(Path(name), min(given.seconds, 30.0))
-    show([*rows, ticks()], json_path=given.json)
-
-
 if __name__ == "__main__":
-    main()
+    run(__doc__, measured)

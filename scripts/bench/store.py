@@ -5,14 +5,12 @@ document. The rate counts RunNow and the CancelRun that frees its playbook, two 
 about the same cost; p50 and p99 are RunNow's alone. Each console has a fresh root.
 """
 
-import argparse
 import asyncio
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 
 from scripts.bench.consoles import launched, root_with, serving
-from scripts.bench.measuring import Row, show
+from scripts.bench.measuring import Row, run
 from scripts.bench.run_now import FULL_BYTES, bare_write, document
 from scripts.bench.transitions import start_and_end
 
@@ -60,15 +58,5 @@ def measured(folder: Path, seconds: float) -> list[Row]:
     ]
 
 
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=4.0, help="time of each row, at most 30")
-    parser.add_argument("--json", type=Path, help="write the figures here too")
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=".") as name:
-        show(measured(Path(name), min(given.seconds, 30.0)), json_path=given.json)
-
-
 if __name__ == "__main__":
-    main()
+    run(__doc__, measured)
