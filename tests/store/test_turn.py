@@ -8,12 +8,17 @@ from pathlib import Path
 import pytest
 
 from core_console.ports import Conflict
-from core_console.store import turn
+from core_console.store import file, turn
 from core_console.store.file import FileDocument
 from core_console.store.turn import KEPT_S, Turn
 
 
-async def test_who_lost_a_race_wins_the_next(tmp_path: Path) -> None:
+async def test_who_lost_a_race_wins_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Longer than a busy machine takes for what is meant to happen meanwhile.
+    monkeypatch.setattr(file, "KEPT_S", 1.0)
+    monkeypatch.setattr(turn, "_PATIENCE_S", 20.0)
     ours, theirs = FileDocument(tmp_path / "document"), FileDocument(tmp_path / "document")
     first = await ours.swap("", b"first")
     newer = await theirs.swap(first, b"newer")
