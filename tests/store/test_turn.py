@@ -18,7 +18,7 @@ async def test_who_lost_a_race_wins_the_next(
 ) -> None:
     # Longer than a busy machine takes for what is meant to happen meanwhile.
     monkeypatch.setattr(file, "KEPT_S", 1.0)
-    monkeypatch.setattr(turn, "_PATIENCE_S", 20.0)
+    monkeypatch.setattr(turn, "_PATIENCE_S", 5.0)
     ours, theirs = FileDocument(tmp_path / "document"), FileDocument(tmp_path / "document")
     first = await ours.swap("", b"first")
     newer = await theirs.swap(first, b"newer")
