@@ -10,7 +10,7 @@ import fcntl
 import os
 import stat
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -76,16 +76,23 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def _take(descriptor: int) -> None:
+    if not is_taken(descriptor, _POLLS):
+        sentence = "another process has held the store's lock for seconds: see what it waits for"
+        raise Fault(sentence)
+
+
+def is_taken(descriptor: int, polls: Iterable[tuple[int, float]]) -> bool:
+    """Take the descriptor's lock; say whether it could be had within so many polls and pauses."""
     pause = threading.Event()
-    for times, pause_s in _POLLS:
+    for times, pause_s in polls:
         for _ in range(times):
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 pause.wait(pause_s)
             else:
-                return
-    raise Fault("another process has held the store's lock for seconds: see what it waits for")
+                return True
+    return False
 
 
 def make_folder(folder: Path) -> None:

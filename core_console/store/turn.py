@@ -6,11 +6,11 @@ costs such a reading. A courtesy and no lock: what may be stored is decided by t
 lock and version, and whoever cannot have the turn goes on without it.
 """
 
-import fcntl
 import os
-import threading
 from contextlib import suppress
 from pathlib import Path
+
+from core_console.store.durable import is_taken
 
 KEPT_S = 0.05
 """Reading anew and a few swaps; two replicas that take turns keep nobody waiting for a quarter of a
@@ -36,25 +36,13 @@ class Turn:
         with suppress(OSError):
             flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
             descriptor = os.open(self._path, flags, 0o600)
-            if _is_had(descriptor):
+            if is_taken(descriptor, [(int(_PATIENCE_S / _POLL_S), _POLL_S)]):
                 self._descriptor = descriptor
             else:
                 os.close(descriptor)
 
     def give(self) -> None:
-        """Let others have the turn; any thread may do so, as often as it likes."""
+        """Let others have the turn; only the event loop's thread does so, as often as it likes."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             os.close(descriptor)
-
-
-def _is_had(descriptor: int) -> bool:
-    pause = threading.Event()
-    for _ in range(int(_PATIENCE_S / _POLL_S)):
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            pause.wait(_POLL_S)
-        else:
-            return True
-    return False
