@@ -171,7 +171,7 @@ class Engine(Generic[D, C, R]):
         while self._inbox or not self._closing:
             await self._inbox.rings()
             await self._come_back()
-            while batch := self._inbox.take():
+            while batch := await self._inbox.take():
                 await self._commit(batch)
                 await self._come_back()
 

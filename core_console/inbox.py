@@ -7,6 +7,7 @@ what a command is nor what it comes to.
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -18,6 +19,15 @@ BATCH_MAX = 256
 
 QUEUE_MAX = 4_096
 """Sixteen batches: a caller behind that many waits longer than its own deadline, so it is told."""
+
+_COMPANY_S = 0.012
+"""The longest that commands wait for others. A batch's own work on the event loop is 0.4 ms a
+command beside 1.5 ms a swap, so this gathers what saves most; no caller notices it."""
+
+_POLL_S = 0.001
+_QUIET_POLLS = 3
+"""Nobody else comes when nobody came so often in a row. A poll of a busy loop takes as long as one
+round of it, and in one round all those that were answered together can come back."""
 
 C = TypeVar("C")
 R = TypeVar("R", bound=Carried[Any, Any])
@@ -47,6 +57,8 @@ class Inbox(Generic[C, R]):
         self._answered = answered
         self._queue: deque[Asked[C, R]] = deque()
         self._rung = asyncio.Event()
+        self._company = 1
+        self._wanted = 1
 
     def __len__(self) -> int:
         """Return how many commands wait."""
@@ -60,7 +72,8 @@ class Inbox(Generic[C, R]):
             raise Fault("the console has too much to do; try again later", retry_after_s=1)
         asked: Asked[C, R] = Asked(command, asyncio.get_running_loop().create_future())
         self._queue.append(asked)
-        self.ring()
+        if len(self._queue) >= self._wanted:
+            self.ring()
         return await asked.answer
 
     def ring(self) -> None:
@@ -72,9 +85,32 @@ class Inbox(Generic[C, R]):
         await self._rung.wait()
         self._rung.clear()
 
-    def take(self) -> list[Asked[C, R]]:
-        """Take the commands that are next, as many as share a swap."""
+    async def take(self) -> list[Asked[C, R]]:
+        """Take the commands that are next, as many as share a swap; none when none wait.
+
+        Whoever was answered together comes back together. A swap costs the same for one command as
+        for all of them, so it is not made for the first ones alone.
+        """
+        if self._queue and len(self._queue) < self._company:
+            await self._gather()
         return [self._queue.popleft() for _ in range(min(BATCH_MAX, len(self._queue)))]
+
+    async def _gather(self) -> None:
+        """Wait until as many as last time are there, or no more of them come."""
+        loop = asyncio.get_running_loop()
+        until_s, quiet, came = loop.time() + _COMPANY_S, 0, len(self._queue)
+        self._wanted = self._company
+        while came < self._company and quiet < _QUIET_POLLS and loop.time() < until_s:
+            await self._rings_within(_POLL_S)
+            quiet = quiet + 1 if len(self._queue) == came else 0
+            came = len(self._queue)
+        self._wanted = 1
+
+    async def _rings_within(self, time_s: float) -> None:
+        self._rung.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(time_s):
+                await self._rung.wait()
 
     def give_back(self, rest: Sequence[Asked[C, R]]) -> None:
         """Put commands before all others, but for those whose callers were told something."""
@@ -84,6 +120,7 @@ class Inbox(Generic[C, R]):
         self, batch: Sequence[Asked[C, R]], outcomes: Sequence[R | Refused | Exception]
     ) -> None:
         """Answer the first commands of a batch, as many as have outcomes."""
+        self._company = min(len(batch) + len(self._queue), BATCH_MAX)
         for asked, outcome in zip(batch, outcomes, strict=False):
             if asked.answer.done():
                 continue

@@ -148,6 +148,7 @@ async def test_a_run_that_was_cancelled_before_the_call_left_sends_nothing(world
         replica.engine.submit(CancelRun(AUTHOR, run.id, "no")),
     )
     assert isinstance(outcome, Accepted)
+    await asyncio.sleep(0.1)  # the two were answered together, so their writer waits for more
     run = await now_is(world, replica, run)
     assert world.github.dispatched == []
     assert run.status is RunStatus.CANCELLED

@@ -47,8 +47,11 @@ def run_virtually(main: Coroutine[Any, Any, T]) -> T:
     try:
         return loop.run_until_complete(main)
     finally:
-        left = asyncio.all_tasks(loop)
-        for task in left:
-            task.cancel()
-        loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+        loop.run_until_complete(_ended(asyncio.all_tasks(loop)))
         loop.close()
+
+
+async def _ended(left: set[asyncio.Task[Any]]) -> None:
+    for task in left:
+        task.cancel()
+    await asyncio.gather(*left, return_exceptions=True)
