@@ -12,11 +12,11 @@ from pathlib import Path
 
 from core_console.store.durable import is_taken
 
-KEPT_S = 0.05
+KEPT_S = 0.1
 """Reading anew and a few swaps; two replicas that take turns keep nobody waiting for a quarter of a
 second."""
 
-_PATIENCE_S = 0.1
+_PATIENCE_S = 0.2
 """Twice that: a process that hangs with the turn holds nobody up for longer."""
 
 _POLL_S = 0.000_5
