@@ -6,8 +6,6 @@ Owns how a console meets the network and the signals that stop it. It decides no
 import asyncio
 import signal
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import click
 import structlog
@@ -46,31 +44,19 @@ async def _serve(console: Console, connections_max: int, stop: asyncio.Event) ->
     async with console.running():
         listener = console.listener(connections_max=connections_max)
         answered_max = connections_max // door_server.ACCEPTED_PER_ANSWERED
-        http_socket = door_server.listening(
-            _bound(settings.http_addr), connections_max=answered_max
-        )
-        http = HttpServer(_http_config(console, settings, answered_max))
+        doors = door_server.listening(_bound(settings.http_addr), connections_max=answered_max)
+        http = door_server.DoorServer(_http_config(console, settings, answered_max), doors)
         await listener.start()
-        http_task = asyncio.create_task(http.serve([http_socket]), name="http")
+        http_task = asyncio.create_task(http.serve(), name="http")
         host, port = settings.grpc_addr.host, listener.port
-        http_port = http_socket.getsockname()[1]
         click.echo(
             f"core-console serves gRPC on {Address(host, port)} "
-            f"and HTTP on {Address(settings.http_addr.host, http_port)}"
+            f"and HTTP on {Address(settings.http_addr.host, doors.port)}"
         )
         await stop.wait()
         console.engine.release()
         http.should_exit = True
         await asyncio.gather(listener.stop(), http_task)
-
-
-class HttpServer(uvicorn.Server):
-    """uvicorn without its own signal handling: one signal stops the whole console in order."""
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Leave the signals alone."""
-        yield
 
 
 def _connections_max() -> int:

@@ -11,6 +11,7 @@ import pwd
 from datetime import timedelta
 
 import click
+import uvloop
 
 from core_console.cli.failure import Exit, Failed
 from core_console.cli.help import Command
@@ -152,7 +153,8 @@ def serve() -> None:
     # Only this command needs the servers; the others start faster without them.
     app = importlib.import_module("core_console.app")
     try:
-        asyncio.run(app.serve(found))
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as loop:
+            loop.run(app.serve(found))
     except Fault as fault:
         raise Failed(Exit.REFUSED, fault.message) from None
 

@@ -1,50 +1,105 @@
 """The doors' listening socket: whoever comes beyond its bounds is hung up on at once.
 
 Owns how many connections exist, in all and from one peer, from the moment that the system has
-them: before TLS, before a byte was read. It never waits and never answers.
+them: before TLS, before a byte was read. It never waits and never answers. It accepts by itself,
+because an event loop accepts whatever comes, and each kind of loop in its own way.
 """
 
+import asyncio
+import errno
 import socket
+import ssl
 from collections import Counter
-from typing import Any
+from collections.abc import Callable
+from contextlib import suppress
 
 from core_console.addresses import neighbourhood
 
-_TURNED_AWAY_AT_ONCE = 64
+BACKLOG = 256
+"""What the system keeps waiting."""
+
+_ACCEPTED_AT_ONCE = 64
 """The event loop has others to serve between two handfuls of a crowd."""
 
+_EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+_EXHAUSTED_S = 1.0
+"""Whoever waits for a file to be free asks again at this pace, and not without end."""
 
-class Listening(socket.socket):
-    """Accepts at most `connections_max` connections that are open at once, and `peer_max` of one.
+Make = Callable[[], asyncio.Protocol]
 
-    A peer is an address of IPv4 or a network of IPv6.
+
+class Listening:
+    """Keeps at most `connections_max` connections open at once, and `peer_max` of one peer.
+
+    A peer is an address of IPv4 or a network of IPv6. `open` has how many each has now.
     """
 
-    connections_max: int
-    peer_max: int
-    open: Counter[str]
+    def __init__(self, bound: socket.socket, *, connections_max: int, peer_max: int) -> None:
+        self.port: int = bound.getsockname()[1]
+        self.open: Counter[str] = Counter()
+        self._bound = bound
+        self._connections_max, self._peer_max = connections_max, peer_max
+        self._connecting: set[asyncio.Task[object]] = set()
+        self._pause: asyncio.TimerHandle | None = None
 
-    @classmethod
-    def over(cls, bound: socket.socket, *, connections_max: int, peer_max: int) -> "Listening":
-        """Return the socket in the place of `bound`, which is of no use afterwards."""
-        made = cls(bound.family, bound.type, bound.proto, fileno=bound.detach())
-        made.connections_max, made.peer_max = connections_max, peer_max
-        made.open = Counter()
-        return made
+    def start(self, make: Make, tls: ssl.SSLContext | None) -> None:
+        """Give each connection a protocol from `make`, once TLS is agreed upon if there is any."""
+        self._loop, self._make, self._tls = asyncio.get_running_loop(), make, tls
+        self._bound.settimeout(0)
+        self._bound.listen(BACKLOG)
+        self._listen()
 
-    def accept(self) -> tuple[socket.socket, Any]:
-        """Return the next connection that is within the bounds; raise BlockingIOError for none."""
-        for _ in range(_TURNED_AWAY_AT_ONCE):
-            accepted, address = super().accept()
-            peer = neighbourhood(address[0])
-            if self.open.total() < self.connections_max and self.open[peer] < self.peer_max:
-                return _Counted(accepted, peer, self.open), address
+    def close(self) -> None:
+        """Take nobody any more, and hang up on those who do not speak TLS yet."""
+        if self._pause is not None:
+            self._pause.cancel()
+        with suppress(ValueError):  # it was closed already
+            self._loop.remove_reader(self._bound)
+        self._bound.close()
+        for connecting in self._connecting:
+            connecting.cancel()
+
+    def _listen(self) -> None:
+        self._pause = None
+        self._loop.add_reader(self._bound, self._accept)
+
+    def _accept(self) -> None:
+        """Take those who wait, a handful at a time."""
+        try:
+            for _ in range(_ACCEPTED_AT_ONCE):
+                accepted, address = self._bound.accept()
+                self._take(accepted, neighbourhood(address[0]))
+        except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+            return
+        except OSError as error:
+            if error.errno not in _EXHAUSTED:
+                raise
+            self._loop.call_exception_handler({"message": "accept", "exception": error})
+            self._loop.remove_reader(self._bound)
+            self._pause = self._loop.call_later(_EXHAUSTED_S, self._listen)
+
+    def _take(self, accepted: socket.socket, peer: str) -> None:
+        if self.open.total() >= self._connections_max or self.open[peer] >= self._peer_max:
             accepted.close()
-        raise BlockingIOError
+            return
+        counted = _Counted(accepted, peer, self.open)
+        counted.settimeout(0)
+        connecting: asyncio.Task[object] = self._loop.create_task(
+            self._loop.connect_accepted_socket(self._make, counted, ssl=self._tls)
+        )
+        self._connecting.add(connecting)
+        connecting.add_done_callback(self._connected)
+
+    def _connected(self, connecting: asyncio.Task[object]) -> None:
+        self._connecting.discard(connecting)
+        error = None if connecting.cancelled() else connecting.exception()
+        # Who speaks no TLS, or goes away meanwhile, is nobody's trouble but their own.
+        if error is not None and not isinstance(error, OSError):
+            self._loop.call_exception_handler({"message": "connect", "exception": error})
 
 
 class _Counted(socket.socket):
-    """A connection that counts until it is closed."""
+    """A connection that counts until it is closed, or given up to whoever closes it."""
 
     def __init__(self, accepted: socket.socket, peer: str, counts: Counter[str]) -> None:
         super().__init__(accepted.family, accepted.type, accepted.proto, fileno=accepted.detach())
@@ -55,6 +110,14 @@ class _Counted(socket.socket):
     def close(self) -> None:
         """Close it, and count it no more."""
         super().close()
+        self._forget()
+
+    def detach(self) -> int:
+        """Give its descriptor up, as uvloop has it do at the end, and count it no more."""
+        self._forget()
+        return super().detach()
+
+    def _forget(self) -> None:
         if self._peer is not None:
             self._counts[self._peer] -= 1
             if not self._counts[self._peer]:

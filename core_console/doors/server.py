@@ -8,7 +8,8 @@ import asyncio
 import json
 import socket
 import ssl
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import h11
@@ -32,9 +33,6 @@ ACCEPTED_PER_ANSWERED = 2
 
 # One peer leaves three quarters to others. Not less, because a proxy in front is one peer too.
 PEERS_LEAST = 4
-
-# What one turn of the event loop may accept; the system keeps as many waiting.
-BACKLOG = 256
 
 # A head is one packet or two; who takes 10 s to send it holds a place for nothing.
 HEAD_S = 10.0
@@ -69,7 +67,6 @@ def config(
         proxy_headers=False,
         server_header=False,
         limit_concurrency=connections_max,
-        backlog=BACKLOG,
         timeout_keep_alive=IDLE_S,
         timeout_graceful_shutdown=SHUTDOWN_S,
         h11_max_incomplete_event_size=HEAD_BYTES,
@@ -81,9 +78,37 @@ def config(
 def listening(bound: socket.socket, *, connections_max: int = CONNECTIONS_MAX) -> Listening:
     """Return the bound socket with bounds on its connections, of which as many are answered."""
     accepted_max = ACCEPTED_PER_ANSWERED * connections_max
-    return Listening.over(
+    return Listening(
         bound, connections_max=accepted_max, peer_max=max(1, accepted_max // PEERS_LEAST)
     )
+
+
+class DoorServer(uvicorn.Server):
+    """uvicorn on the doors' own listening socket, stopped with the console and by no signal."""
+
+    def __init__(self, config: uvicorn.Config, listening: Listening) -> None:
+        super().__init__(config)
+        self._listening = listening
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take connections from now on."""
+        await super().startup(sockets=sockets or [])
+        self._listening.start(self._protocol, self.config.ssl)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take no more of them, and let those that are there have their answers."""
+        self._listening.close()
+        await super().shutdown(sockets)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave the signals alone: one of them stops the whole console in order."""
+        yield
+
+    def _protocol(self) -> asyncio.Protocol:
+        return DoorProtocol(
+            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+        )
 
 
 class DoorConfig(uvicorn.Config):

@@ -350,14 +350,12 @@ async def listening(
         made.head_s = head_s
         return made
 
-    bound = server.listening(
+    listener = server.listening(
         socket.create_server(("127.0.0.1", 0)), connections_max=connections_max
     )
-    listener = await asyncio.get_running_loop().create_server(
-        protocol, sock=bound, backlog=server.BACKLOG
-    )
+    listener.start(protocol, None)
     try:
-        yield listener.sockets[0].getsockname()[1], state
+        yield listener.port, state
     finally:
         listener.close()
         for connection in list(state.connections):

@@ -1,21 +1,14 @@
 """The server under the doors: bounds on connections and heads, JSON even for what is no HTTP."""
 
 import asyncio
+import socket
 import ssl
 from contextlib import AsyncExitStack, suppress
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
-import uvicorn
-from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from cryptography.x509.oid import NameOID
 
 from core_console.doors import server
-from tests.builders import NOW
 from tests.doors.site import (
     PATH,
     Bearers,
@@ -191,46 +184,34 @@ async def test_an_upgrade_is_not_taken() -> None:
         assert answer.status == 200
 
 
-async def test_uvicorn_itself_serves_it_and_stops_cleanly() -> None:
-    running = uvicorn.Server(
-        server.config(application(Engine(), Bearers(), Book()), host="127.0.0.1", port=0)
-    )
+async def test_uvicorn_serves_it_on_our_own_socket_and_stops_cleanly() -> None:
+    doors = server.listening(socket.create_server(("127.0.0.1", 0)))
+    config = server.config(application(Engine(), Bearers(), Book()), host="127.0.0.1", port=0)
+    running = server.DoorServer(config, doors)
     serving = asyncio.create_task(running.serve())
-    async with asyncio.timeout(10):
-        await until(lambda: running.started)
-        port = running.servers[0].sockets[0].getsockname()[1]
-        async with dialled(port) as (reader, writer):
-            writer.write(head("GET", "/healthz", 0))
-            answer = await answer_of(reader)
-            running.should_exit = True
-            await serving
+    async with asyncio.timeout(10), dialled(doors.port) as (reader, writer):
+        writer.write(head("GET", "/healthz", 0))
+        answer = await answer_of(reader)
+        running.should_exit = True
+        await serving
+        assert await reader.read() == b""
 
-        assert answer.status == 200
-        assert "server" not in answer.headers
+    assert answer.status == 200
+    assert "server" not in answer.headers
+    assert not doors.open
+    with pytest.raises(ConnectionRefusedError):
+        await asyncio.open_connection("127.0.0.1", doors.port)
 
 
-async def test_a_certificate_makes_it_tls_of_no_version_before_1_2(tmp_path: Path) -> None:
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(NOW - timedelta(days=3650))
-        .not_valid_after(NOW + timedelta(days=3650))
-        .sign(key, SHA256())
-    )
-    cert_file, key_file = tmp_path / "cert.pem", tmp_path / "key.pem"
-    cert_file.write_bytes(certificate.public_bytes(Encoding.PEM))
-    key_file.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+async def test_a_certificate_makes_it_tls_of_no_version_before_1_2(
+    tls_pair: tuple[Path, Path],
+) -> None:
     made = server.config(
         application(Engine(), Bearers(), Book()),
         host="127.0.0.1",
         port=0,
-        tls_cert=str(cert_file),
-        tls_key=str(key_file),
+        tls_cert=str(tls_pair[0]),
+        tls_key=str(tls_pair[1]),
     )
     made.load()
 
