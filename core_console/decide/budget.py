@@ -19,6 +19,7 @@ from core_console.decide.outcome import Accepted, Code, Refused
 from core_console.decide.reserve import MARK_BYTES, size_at_most
 from core_console.model.audit import Entry
 from core_console.model.document import Document
+from core_console.model.event import Event
 from core_console.model.pieces import Pieces
 from core_console.model.run import Run
 
@@ -33,6 +34,7 @@ FINISHED_KEPT = 20
 """The newest history, which is trimmed only when nothing else is left to trim."""
 
 Item = TypeVar("Item", bound=Struct)
+History = TypeVar("History", Event, Run)
 
 _Change = tuple[str, Item | None, Item | None]
 """A key with its item before and after; None is for one that is not there."""
@@ -194,22 +196,25 @@ def _kept(document: Document) -> tuple[Mapping[str, Any], ...]:
 def _trims(document: Document) -> Iterator[Document]:
     """Yield the document with one more item of history gone each time, in the contract's order."""
     for events_kept, finished_kept in ((EVENTS_KEPT, FINISHED_KEPT), (0, 0)):
-        while len(document.events) > events_kept:
-            oldest = next(iter(document.events.values()))
-            document = replace(
-                document,
-                events=without_first(document.events),
-                trimmed=max(document.trimmed, oldest.revision),
-            )
+        while event := _oldest(document, document.events, events_kept):
+            trimmed = max(document.trimmed, event.revision)
+            document = replace(document, events=without_first(document.events), trimmed=trimmed)
             yield document
-        while len(document.finished) > finished_kept:
-            first = next(iter(document.finished.values()))
-            document = replace(
-                document,
-                finished=without_first(document.finished),
-                trimmed=max(document.trimmed, first.revision),
-            )
+        while run := _oldest(document, document.finished, finished_kept):
+            trimmed = max(document.trimmed, run.revision)
+            document = replace(document, finished=without_first(document.finished), trimmed=trimmed)
             yield document
+
+
+def _oldest(document: Document, history: Mapping[str, History], kept: int) -> History | None:
+    """Return the oldest item that may go, None when only the newest `kept` are left.
+
+    What this very swap adds never goes: an end that nobody could see would be a run that vanished.
+    """
+    if len(history) <= kept:
+        return None
+    oldest = next(iter(history.values()))
+    return oldest if oldest.revision <= document.revision else None
 
 
 def without_first(items: dict[str, Item]) -> dict[str, Item]:

@@ -68,6 +68,7 @@ def history(events: int, finished: int, *, bytes_each: int) -> Document:
     runs = [a_finished(n, detail=text) for n in range(finished)]
     return replace(
         document,
+        revision=10_000,
         events={each.id: each for each in (an_event(n, detail=text) for n in range(events))},
         finished={run.id: run for run in runs},
     )
@@ -179,6 +180,28 @@ def test_what_is_trimmed_is_never_a_run_in_flight_a_playbook_or_a_mark(
     assert isinstance(outcome, Refused)
     assert after is document
     assert len(after.marks) == 1
+
+
+def test_what_ended_in_this_very_swap_is_not_trimmed_by_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    document, _ = decided(history(0, 0, bytes_each=0), RunNow(AUTHOR, "PB-0"))
+    document = replace(document, outbox=(), revision=document.revision + 1)
+    commands = (CancelRun(AUTHOR, "PBR-1", "x" * 900), RunNow(AUTHOR, "PB-1"))
+    both, _ = decided(document, *commands)
+    room = Ledger(Pieces()).room(both)
+    monkeypatch.setattr(budget, "BUDGET_BYTES", room.needed_bytes - 100)
+
+    after, (cancelled, started) = decided(document, *commands)
+    assert isinstance(cancelled, Accepted)
+    assert isinstance(started, Refused)
+    assert list(after.finished) == ["PBR-1"]
+
+    stored = replace(after, revision=after.revision + 1)
+    after, (started,) = decided(stored, RunNow(AUTHOR, "PB-1"))
+    assert isinstance(started, Accepted)
+    assert after.finished == {}
+    assert after.trimmed == stored.revision
 
 
 def test_the_account_of_a_batch_is_what_measuring_anew_would_give() -> None:
