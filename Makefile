@@ -63,6 +63,7 @@ fuzz: .venv/installed ## send EXAMPLES=50000 of anything to each door and to the
 bench: .venv/installed ## measure, as ratios to bare baselines of the same run; a few minutes
 	$(BIN)/python -m scripts.bench.run_now $(ARGS)
 	$(BIN)/python -m scripts.bench.doors $(ARGS)
+	$(BIN)/python -m scripts.bench.starts $(ARGS)
 	$(BIN)/python -m scripts.bench.store $(ARGS)
 	$(BIN)/python -m scripts.bench.replicas $(ARGS)
 	$(BIN)/python -m scripts.bench.growth $(ARGS)

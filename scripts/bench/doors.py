@@ -8,6 +8,7 @@ same server without bearer, decision and disk.
 import asyncio
 import json
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from http import HTTPStatus
 from pathlib import Path
@@ -31,18 +32,26 @@ class Client:
 
     async def ask(self, request: bytes) -> int:
         """Send one request and read its whole answer; return the status."""
+        return (await self.answer(request))[0]
+
+    async def answer(self, request: bytes) -> tuple[int, bytes]:
+        """Send one request; return the answer's status and body."""
         self._writer.write(request)
         head = await self._reader.readuntil(b"\r\n\r\n")
         lower = head.lower()
         length = int(lower.split(b"content-length:")[1].split(b"\r\n")[0])
-        await self._reader.readexactly(length)
-        return int(head[9:12])
+        return int(head[9:12]), await self._reader.readexactly(length)
 
 
 def event_request(token: str, number: int) -> bytes:
     """Return an event of about 200 bytes as one request."""
     fields = {"agent": "datagov", "event": "bench.tick", "eventId": f"bench-{number}"}
-    body = json.dumps(fields | {"detail": "x" * 80})
+    return request_of(token, fields | {"detail": "x" * 80})
+
+
+def request_of(token: str, fields: Mapping[str, str]) -> bytes:
+    """Return one request to the door of events."""
+    body = json.dumps(fields)
     head = f"{HEADER}Authorization: Bearer {token}\r\nContent-Length: {len(body)}\r\n\r\n"
     return (head + body).encode()
 
