@@ -1,7 +1,8 @@
 """Play the whole system against its promises: many seeds, or one of them once more.
 
 Owns what people see: progress, a summary, and the story of a seed that failed. Run it as
-`python -m scripts.simulate`; it exits with 1 when a promise was broken.
+`python -m scripts.simulate`; it exits with 1 when a promise was broken. Ctrl-C ends it early, with
+a summary of what was played.
 """
 
 import argparse
@@ -22,19 +23,30 @@ _STORIES_MAX = 5
 """More failures than that are one bug seen often."""
 
 
+_INTERRUPTED = 130
+"""What a shell says of a program that Ctrl-C ended."""
+
+
 def main() -> int:
-    """Return 1 when a promise was broken."""
+    """Return 1 when a promise was broken, and tell what was played even when interrupted."""
     asked = _asked()
     if asked.seed is not None:
         return _one(asked.seed, shrink_s=asked.shrink_s)
     screen = Screen()
     started_s = time.monotonic()
-    found = _many(asked, screen)
+    found: list[Tally] = []
+    interrupted = False
+    try:
+        _many(asked, screen, found)
+    except KeyboardInterrupt:
+        interrupted = True
     _summary(screen, found, time.monotonic() - started_s)
     broken = [played for tally in found for played in tally.broken]
     for played in broken[:_STORIES_MAX]:
         print(failure_of(played, patience_s=asked.shrink_s), end="\n\n")
-    return 1 if broken else 0
+    if broken:
+        return 1
+    return _INTERRUPTED if interrupted else 0
 
 
 def _asked() -> argparse.Namespace:
@@ -58,9 +70,9 @@ def _one(seed: int, *, shrink_s: float) -> int:
     return 1
 
 
-def _many(asked: argparse.Namespace, screen: Screen) -> list[Tally]:
+def _many(asked: argparse.Namespace, screen: Screen, found: list[Tally]) -> None:
+    """Play what was asked for, and add each piece to what was found as soon as it is done."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    found: list[Tally] = []
     with Progress(*columns, TimeRemainingColumn(), console=screen) as progress:
         total = asked.hours or asked.seeds
         bar = progress.add_task("hours" if asked.hours else "seeds", total=round(total))
@@ -69,7 +81,6 @@ def _many(asked: argparse.Namespace, screen: Screen) -> list[Tally]:
             progress.advance(bar, round(tally.hours) if asked.hours else tally.seeds)
             if sum(len(each.broken) for each in found) >= _STORIES_MAX:
                 break
-    return found
 
 
 def _tallies(asked: argparse.Namespace) -> Iterator[Tally]:

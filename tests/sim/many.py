@@ -6,6 +6,7 @@ Owns how the work is spread. Which seed is played where changes nothing of what 
 import gc
 import multiprocessing
 import os
+import signal
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -51,12 +52,17 @@ def tallies(seeds: Iterable[int], *, jobs: int = 0) -> Iterator[Tally]:
         return
     # Forked from a process with threads a child may never start; a spawned one always does.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, mp_context=context) as pool:
+    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_leave_interrupts) as pool:
         waiting = [pool.submit(tallied, piece) for piece in islice(pieces, 2 * jobs)]
         while waiting:
             done = waiting.pop(0)
             yield done.result()
             waiting += [pool.submit(tallied, piece) for piece in islice(pieces, 1)]
+
+
+def _leave_interrupts() -> None:
+    """Let only the process that was interrupted say so, once the pieces under way are done."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _pieces(seeds: Iterable[int]) -> Iterator[list[int]]:
