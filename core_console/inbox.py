@@ -21,8 +21,8 @@ QUEUE_MAX = 4_096
 """Sixteen batches: a caller behind that many waits longer than its own deadline, so it is told."""
 
 _COMPANY_S = 0.012
-"""The longest that commands wait for others. A batch's own work on the event loop is 0.4 ms a
-command beside 1.5 ms a swap, so this gathers what saves most; no caller notices it."""
+"""How long after an answer those who had it are expected back. A command's own work on the event
+loop is 0.4 ms, a swap's 1.5 ms: within this time as many are back as make it worth their while."""
 
 _POLL_S = 0.001
 _QUIET_POLLS = 3
@@ -57,7 +57,7 @@ class Inbox(Generic[C, R]):
         self._answered = answered
         self._queue: deque[Asked[C, R]] = deque()
         self._rung = asyncio.Event()
-        self._company = 1
+        self._company, self._company_until_s = 1, 0.0
         self._wanted = 1
 
     def __len__(self) -> int:
@@ -97,10 +97,9 @@ class Inbox(Generic[C, R]):
 
     async def _gather(self) -> None:
         """Wait until as many as last time are there, or no more of them come."""
-        loop = asyncio.get_running_loop()
-        until_s, quiet, came = loop.time() + _COMPANY_S, 0, len(self._queue)
+        quiet, came = 0, len(self._queue)
         self._wanted = self._company
-        while came < self._company and quiet < _QUIET_POLLS and loop.time() < until_s:
+        while came < self._company and quiet < _QUIET_POLLS and _now_s() < self._company_until_s:
             await self._rings_within(_POLL_S)
             quiet = quiet + 1 if len(self._queue) == came else 0
             came = len(self._queue)
@@ -121,6 +120,7 @@ class Inbox(Generic[C, R]):
     ) -> None:
         """Answer the first commands of a batch, as many as have outcomes."""
         self._company = min(len(batch) + len(self._queue), BATCH_MAX)
+        self._company_until_s = _now_s() + _COMPANY_S
         for asked, outcome in zip(batch, outcomes, strict=False):
             if asked.answer.done():
                 continue
@@ -136,3 +136,7 @@ class Inbox(Generic[C, R]):
         self.answer(tuple(self._queue), [fault] * len(self._queue))
         self._queue.clear()
         self.ring()
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()

@@ -108,6 +108,18 @@ def test_who_does_not_come_back_is_waited_for_once_and_shortly() -> None:
     assert again_s == 0
 
 
+def test_who_comes_back_late_waits_for_nobody() -> None:
+    async def story(desk: Desk) -> None:
+        desk.ask("a", "b", "c")
+        await asyncio.sleep(0)
+        await desk.batch()
+        await asyncio.sleep(LONGEST_S)
+        desk.ask("a")
+        assert await desk.batch() == ["a"]
+
+    assert at_a_desk(story).waits_s == [0, 0]
+
+
 def test_a_wait_ends_while_they_still_come() -> None:
     async def story(desk: Desk) -> None:
         desk.ask(*(f"{number}" for number in range(100)))
