@@ -18,6 +18,9 @@ from core_console.addresses import neighbourhood
 BACKLOG = 256
 """What the system keeps waiting."""
 
+HANDSHAKE_S = 10.0
+"""Agreeing upon TLS is two messages of each side; who takes longer holds a place for nothing."""
+
 _ACCEPTED_AT_ONCE = 64
 """The event loop has others to serve between two handfuls of a crowd."""
 
@@ -84,11 +87,15 @@ class Listening:
             return
         counted = _Counted(accepted, peer, self.open)
         counted.settimeout(0)
-        connecting: asyncio.Task[object] = self._loop.create_task(
-            self._loop.connect_accepted_socket(self._make, counted, ssl=self._tls)
-        )
+        connecting: asyncio.Task[object] = self._loop.create_task(self._connect(counted))
         self._connecting.add(connecting)
         connecting.add_done_callback(self._connected)
+
+    async def _connect(self, accepted: socket.socket) -> None:
+        patience_s = None if self._tls is None else HANDSHAKE_S
+        await self._loop.connect_accepted_socket(
+            self._make, accepted, ssl=self._tls, ssl_handshake_timeout=patience_s
+        )
 
     def _connected(self, connecting: asyncio.Task[object]) -> None:
         self._connecting.discard(connecting)

@@ -142,6 +142,23 @@ def test_who_speaks_no_tls_counts_while_it_is_there_and_is_no_trouble(
     play(story)
 
 
+def test_who_never_speaks_tls_loses_the_connection(
+    play: Play, tls_pair: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listening, "HANDSHAKE_S", 0.05)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(*tls_pair)
+
+    async def story(site: Site) -> None:
+        site.open(tls=tls)
+        silent, _ = await site.dial()
+        with suppress(ConnectionResetError):
+            assert await silent.read() == b""
+        await site.count(0)
+
+    play(story)
+
+
 class Exhausted(socket.socket):
     """A listening socket that no file is left for, once."""
 
