@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from core_console.company import Company
 from core_console.decide.outcome import Carried, Refused
 from core_console.ports import Fault
 
@@ -20,14 +21,7 @@ BATCH_MAX = 256
 QUEUE_MAX = 4_096
 """Sixteen batches: a caller behind that many waits longer than its own deadline, so it is told."""
 
-_COMPANY_S = 0.012
-"""How long after an answer those who had it are expected back. A command's own work on the event
-loop is 0.4 ms, a swap's 1.5 ms: within this time as many are back as make it worth their while."""
-
 _POLL_S = 0.001
-_QUIET_POLLS = 3
-"""Nobody else comes when nobody came so often in a row. A poll of a busy loop takes as long as one
-round of it, and in one round all those that were answered together can come back."""
 
 C = TypeVar("C")
 R = TypeVar("R", bound=Carried[Any, Any])
@@ -57,8 +51,8 @@ class Inbox(Generic[C, R]):
         self._answered = answered
         self._queue: deque[Asked[C, R]] = deque()
         self._rung = asyncio.Event()
-        self._company, self._company_until_s = 1, 0.0
-        self._wanted = 1
+        self._complete = asyncio.Event()
+        self._company = Company()
 
     def __len__(self) -> int:
         """Return how many commands wait."""
@@ -72,8 +66,9 @@ class Inbox(Generic[C, R]):
             raise Fault("the console has too much to do; try again later", retry_after_s=1)
         asked: Asked[C, R] = Asked(command, asyncio.get_running_loop().create_future())
         self._queue.append(asked)
-        if len(self._queue) >= self._wanted:
-            self.ring()
+        self.ring()
+        if len(self._queue) >= self._company.size:
+            self._complete.set()
         return await asked.answer
 
     def ring(self) -> None:
@@ -86,30 +81,33 @@ class Inbox(Generic[C, R]):
         self._rung.clear()
 
     async def take(self) -> list[Asked[C, R]]:
-        """Take the commands that are next, as many as share a swap; none when none wait.
-
-        Whoever was answered together comes back together. A swap costs the same for one command as
-        for all of them, so it is not made for the first ones alone.
-        """
-        if self._queue and len(self._queue) < self._company:
+        """Take the commands that are next, as many as share a swap; none when none wait."""
+        gathered = bool(self._queue) and self._is_incomplete()
+        if gathered:
             await self._gather()
-        return [self._queue.popleft() for _ in range(min(BATCH_MAX, len(self._queue)))]
+        batch = [self._queue.popleft() for _ in range(min(BATCH_MAX, len(self._queue)))]
+        self._company.taken(len(batch), gathered=gathered, now_s=_now_s())
+        return batch
+
+    def _is_incomplete(self) -> bool:
+        waiting = len(self._queue)
+        return waiting < BATCH_MAX and self._company.is_awaited(waiting, _now_s())
 
     async def _gather(self) -> None:
-        """Wait until as many as last time are there, or no more of them come."""
-        quiet, came = 0, len(self._queue)
-        self._wanted = self._company
-        while came < self._company and quiet < _QUIET_POLLS and _now_s() < self._company_until_s:
-            await self._rings_within(_POLL_S)
-            quiet = quiet + 1 if len(self._queue) == came else 0
-            came = len(self._queue)
-        self._wanted = 1
+        """Wait until all who are expected are there, or nobody else is on the way.
 
-    async def _rings_within(self, time_s: float) -> None:
-        self._rung.clear()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(time_s):
-                await self._rung.wait()
+        A poll that ends late says nothing of that: those who were answered together are still
+        being told so, or what they ask next is being read.
+        """
+        self._complete.clear()
+        idle = 0
+        while self._is_incomplete() and idle < self._company.idle_polls and not self.refusal:
+            began_s, came = _now_s(), len(self._queue)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_POLL_S):
+                    await self._complete.wait()
+            is_idle = len(self._queue) == came and _now_s() - began_s < 2 * _POLL_S
+            idle = idle + 1 if is_idle else 0
 
     def give_back(self, rest: Sequence[Asked[C, R]]) -> None:
         """Put commands before all others, but for those whose callers were told something."""
@@ -119,8 +117,6 @@ class Inbox(Generic[C, R]):
         self, batch: Sequence[Asked[C, R]], outcomes: Sequence[R | Refused | Exception]
     ) -> None:
         """Answer the first commands of a batch, as many as have outcomes."""
-        self._company = min(len(batch) + len(self._queue), BATCH_MAX)
-        self._company_until_s = _now_s() + _COMPANY_S
         for asked, outcome in zip(batch, outcomes, strict=False):
             if asked.answer.done():
                 continue
@@ -129,6 +125,14 @@ class Inbox(Generic[C, R]):
                 asked.answer.set_exception(outcome)
             else:
                 asked.answer.set_result(outcome)
+
+    def answer_batch(
+        self, batch: Sequence[Asked[C, R]], outcomes: Sequence[R | Refused | Exception]
+    ) -> None:
+        """Answer what was taken together; those without an outcome wait before all others."""
+        self._company.answered(len(self._queue), _now_s())
+        self.answer(batch, outcomes)
+        self.give_back(batch[len(outcomes) :])
 
     def refuse(self, fault: Fault) -> None:
         """Answer the fault to all that wait, and to all that ask from now on."""

@@ -127,8 +127,7 @@ class Writer(Generic[D, C, R]):
                 self._counts.faults += 1
                 self._answer_fault(batch, held.document, fault)
                 return True
-        self._inbox.answer(batch, decided.outcomes)
-        self._inbox.give_back(batch[len(decided.outcomes) :])
+        self._inbox.answer_batch(batch, decided.outcomes)
         return True
 
     async def _swap(self, held: Held[D], decided: Decided[D, R]) -> None:

@@ -34,6 +34,7 @@ LAYERS = {
     "governance": 3,
     "capex": 3,
     "engine": 4,
+    "company": 4,
     "inbox": 4,
     "latest": 4,
     "writer": 4,

@@ -34,7 +34,6 @@ FINISHED_KEPT = 20
 """The newest history, which is trimmed only when nothing else is left to trim."""
 
 Item = TypeVar("Item", bound=Struct)
-History = TypeVar("History", Event, Run)
 
 _Change = tuple[str, Item | None, Item | None]
 """A key with its item before and after; None is for one that is not there."""
@@ -196,28 +195,32 @@ def _kept(document: Document) -> tuple[Mapping[str, Any], ...]:
 def _trims(document: Document) -> Iterator[Document]:
     """Yield the document with one more item of history gone each time, in the contract's order."""
     for events_kept, finished_kept in ((EVENTS_KEPT, FINISHED_KEPT), (0, 0)):
-        while event := _oldest(document, document.events, events_kept):
-            trimmed = max(document.trimmed, event.revision)
-            document = replace(document, events=without_first(document.events), trimmed=trimmed)
+        while len(document.events) > events_kept:
+            document = _without_event(document, next(iter(document.events.values())))
             yield document
-        while run := _oldest(document, document.finished, finished_kept):
-            trimmed = max(document.trimmed, run.revision)
-            document = replace(document, finished=without_first(document.finished), trimmed=trimmed)
+        while len(document.finished) > finished_kept and (run := _oldest(document)):
+            document = _without_run(document, run)
             yield document
 
 
-def _oldest(document: Document, history: Mapping[str, History], kept: int) -> History | None:
-    """Return the oldest item that may go, None when only the newest `kept` are left.
+def _oldest(document: Document) -> Run | None:
+    """Return the oldest run that may go, None when there is none.
 
-    What this very swap adds never goes: an end that nobody could see would be a run that vanished.
+    What changes in this very swap stays: an end that nobody could see is a run that vanished.
     """
-    if len(history) <= kept:
-        return None
-    oldest = next(iter(history.values()))
-    return oldest if oldest.revision <= document.revision else None
+    finished = document.finished.values()
+    return next((run for run in finished if run.revision <= document.revision), None)
 
 
-def without_first(items: dict[str, Item]) -> dict[str, Item]:
-    """Return the mapping without its oldest item."""
-    oldest = next(iter(items))
-    return {key: item for key, item in items.items() if key != oldest}
+def _without_event(document: Document, event: Event) -> Document:
+    trimmed = max(document.trimmed, event.revision)
+    return replace(document, events=_without(document.events, event.id), trimmed=trimmed)
+
+
+def _without_run(document: Document, run: Run) -> Document:
+    trimmed = max(document.trimmed, run.revision)
+    return replace(document, finished=_without(document.finished, run.id), trimmed=trimmed)
+
+
+def _without(items: dict[str, Item], gone: str) -> dict[str, Item]:
+    return {key: item for key, item in items.items() if key != gone}

@@ -42,7 +42,7 @@ class Listening:
         self.open: Counter[str] = Counter()
         self._bound = bound
         self._connections_max, self._peer_max = connections_max, peer_max
-        self._connecting: set[asyncio.Task[object]] = set()
+        self._connecting: dict[asyncio.Task[object], socket.socket] = {}
         self._pause: asyncio.TimerHandle | None = None
 
     def start(self, make: Make, tls: ssl.SSLContext | None) -> None:
@@ -53,14 +53,18 @@ class Listening:
         self._listen()
 
     def close(self) -> None:
-        """Take nobody any more, and hang up on those who do not speak TLS yet."""
+        """Take nobody any more, and let those who are not connected yet hear that it is the end.
+
+        They are not cancelled: uvloop would leave a protocol that was made without its end.
+        """
         if self._pause is not None:
             self._pause.cancel()
         with suppress(ValueError):  # it was closed already
             self._loop.remove_reader(self._bound)
         self._bound.close()
-        for connecting in self._connecting:
-            connecting.cancel()
+        for accepted in self._connecting.values():
+            with suppress(OSError):
+                accepted.shutdown(socket.SHUT_RD)
 
     def _listen(self) -> None:
         self._pause = None
@@ -88,7 +92,7 @@ class Listening:
         counted = _Counted(accepted, peer, self.open)
         counted.settimeout(0)
         connecting: asyncio.Task[object] = self._loop.create_task(self._connect(counted))
-        self._connecting.add(connecting)
+        self._connecting[connecting] = counted
         connecting.add_done_callback(self._connected)
 
     async def _connect(self, accepted: socket.socket) -> None:
@@ -98,8 +102,10 @@ class Listening:
         )
 
     def _connected(self, connecting: asyncio.Task[object]) -> None:
-        self._connecting.discard(connecting)
+        accepted = self._connecting.pop(connecting)
         error = None if connecting.cancelled() else connecting.exception()
+        if error is not None or connecting.cancelled():
+            accepted.close()
         # Who speaks no TLS, or goes away meanwhile, is nobody's trouble but their own.
         if error is not None and not isinstance(error, OSError):
             self._loop.call_exception_handler({"message": "connect", "exception": error})

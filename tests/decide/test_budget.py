@@ -204,6 +204,22 @@ def test_what_ended_in_this_very_swap_is_not_trimmed_by_it(
     assert after.trimmed == stored.revision
 
 
+def test_a_run_that_changed_in_this_swap_keeps_no_older_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    document = history(0, 3, bytes_each=1_000)
+    first, *others = document.finished.values()
+    changed = replace(first, revision=document.revision + 1)
+    finished = {run.id: run for run in (changed, *others)}
+    document = replace(document, finished=finished)
+    both, _ = decided(document, RunNow(AUTHOR, "PB-0"))
+    room = Ledger(Pieces()).room(both)
+    monkeypatch.setattr(budget, "BUDGET_BYTES", room.needed_bytes - 1_500)
+    after, (started,) = decided(document, RunNow(AUTHOR, "PB-0"))
+    assert isinstance(started, Accepted)
+    assert list(after.finished) == [first.id]
+
+
 def test_the_account_of_a_batch_is_what_measuring_anew_would_give() -> None:
     ledger = Ledger(Pieces())
     document = history(20, 20, bytes_each=50)

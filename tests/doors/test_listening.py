@@ -22,15 +22,28 @@ LOOPS = (asyncio.new_event_loop, uvloop.new_event_loop)
 class Mute(asyncio.Protocol):
     """Says nothing."""
 
+    lost = False
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = transport
 
+    def connection_lost(self, exc: Exception | None) -> None:
+        del exc
+        self.lost = True
+
 
 class Site:
-    """Doors behind which nobody speaks, and those who came; all of it ends with the story."""
+    """Doors behind which nobody speaks, and those who came; all of it ends with the story.
+
+    `making` is called when a protocol is to be made. `is_troubled` says that something of ours
+    goes wrong in the story.
+    """
+
+    is_troubled = False
 
     def __init__(self, ends: AsyncExitStack) -> None:
         self.made: list[Mute] = []
+        self.making: Callable[[], None] = lambda: None
         self._ends = ends
 
     def open(
@@ -48,6 +61,7 @@ class Site:
         self._ends.callback(self.doors.close)
 
     def _mute(self) -> Mute:
+        self.making()
         self.made.append(Mute())
         return self.made[-1]
 
@@ -76,7 +90,8 @@ def play(request: pytest.FixtureRequest) -> Play:
             async with AsyncExitStack() as ends:
                 await story(site := Site(ends))
             await site.count(0)
-            assert set(troubles) <= {"accept"}
+            assert set(troubles) <= {"accept", "connect"}
+            assert ("connect" in troubles) is site.is_troubled
 
         with asyncio.Runner(loop_factory=request.param) as runner:
             runner.run(asyncio.wait_for(told(), 20))
@@ -154,6 +169,36 @@ def test_who_never_speaks_tls_loses_the_connection(
         silent, _ = await site.dial()
         with suppress(ConnectionResetError):
             assert await silent.read() == b""
+        await site.count(0)
+
+    play(story)
+
+
+def test_whoever_is_being_connected_at_the_end_is_told_so_and_loses_it(play: Play) -> None:
+    async def story(site: Site) -> None:
+        def end_soon() -> None:
+            asyncio.get_running_loop().call_soon(site.doors.close)
+
+        site.open()
+        site.making = end_soon
+        reader, _ = await site.dial()
+        assert await reader.read() == b""
+        await site.count(0)
+        assert [mute.lost for mute in site.made] == [True]
+
+    play(story)
+
+
+def test_a_protocol_that_cannot_be_made_leaves_nothing_behind(play: Play) -> None:
+    def fail() -> None:
+        raise ValueError("a bug of ours")
+
+    async def story(site: Site) -> None:
+        site.open()
+        site.making, site.is_troubled = fail, True
+        for _ in range(3):
+            reader, _ = await site.dial()
+            assert await reader.read() == b""
         await site.count(0)
 
     play(story)

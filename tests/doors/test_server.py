@@ -3,10 +3,12 @@
 import asyncio
 import socket
 import ssl
+from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
 import pytest
+import uvloop
 
 from core_console.doors import server
 from tests.doors.site import (
@@ -201,6 +203,33 @@ async def test_uvicorn_serves_it_on_our_own_socket_and_stops_cleanly() -> None:
     assert not doors.open
     with pytest.raises(ConnectionRefusedError):
         await asyncio.open_connection("127.0.0.1", doors.port)
+
+
+@pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_it_stops_at_once_though_somebody_connects_at_that_moment(
+    loop: Callable[[], asyncio.AbstractEventLoop], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = server.DoorProtocol.connection_made
+
+    def last(protocol: server.DoorProtocol, transport: asyncio.Transport) -> None:
+        made(protocol, transport)
+        asyncio.get_running_loop().call_soon(doors.close)
+        running.should_exit = True
+
+    monkeypatch.setattr(server.DoorProtocol, "connection_made", last)
+    doors = server.listening(socket.create_server(("127.0.0.1", 0)))
+    config = server.config(application(Engine(), Bearers(), Book()), host="127.0.0.1", port=0)
+    running = server.DoorServer(config, doors)
+
+    async def stopped() -> None:
+        serving = asyncio.create_task(running.serve())
+        async with dialled(doors.port):
+            await asyncio.wait_for(serving, 5)
+
+    with asyncio.Runner(loop_factory=loop) as runner:
+        runner.run(stopped())
+    assert not doors.open
+    assert not running.server_state.connections
 
 
 async def test_a_certificate_makes_it_tls_of_no_version_before_1_2(

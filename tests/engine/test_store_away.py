@@ -277,3 +277,21 @@ async def test_closing_does_not_wait_for_a_store_that_is_away(world: World) -> N
     await world.clock.advance(2)
     await asyncio.wait_for(closing, 5)
     assert not replica.engine.serving
+
+
+@pytest.mark.parametrize("before_ms", [0.5, 1.5, 2.5, 3.5, 20])
+async def test_a_store_that_goes_while_a_batch_is_gathered_comes_back_too(
+    world: World, before_ms: float
+) -> None:
+    store = AwayDocument()
+    replica = await started(world, store)
+    cancels = (CancelRun(AUTHOR, f"PBR-{n}", "no") for n in range(2))
+    await asyncio.gather(*map(replica.engine.submit, cancels))  # two are expected again
+    store.back.clear()
+    looking = asyncio.create_task(replica.engine.look())
+    await asyncio.sleep(PATIENCE_S - before_ms / 1_000)
+    asking = asyncio.create_task(refused(replica, RunNow(AUTHOR, "PB-1")))
+    assert (await looking).fault is not None
+    await asking
+    store.back.set()
+    await until_back(world, replica)
