@@ -25,7 +25,7 @@ from core_console.store.durable import (
     sync_folder,
 )
 from core_console.store.faults import CorruptStore, told_as_faults
-from core_console.store.turn import KEPT_S, Turn
+from core_console.store.turn import IDLE_S, KEPT_S, Turn
 
 _FORM = b"core-console-document 1 %020d %012d %s\n"
 _PATTERN = re.compile(rb"core-console-document 1 ([0-9]{20}) ([0-9]{12}) ([0-9a-f]{64})\n")
@@ -68,6 +68,7 @@ class FileDocument:
         self._worker = Worker("document")
         self._turn = Turn(path)
         self._ours_until_s = 0.0
+        self._giving: asyncio.TimerHandle | None = None
         self._prepared = False
         self._seen = False
 
@@ -93,21 +94,35 @@ class FileDocument:
                 f"the document has {len(data)} bytes and a file holds {BODY_BYTES_MAX}",
                 retryable=False,
             )
-        loop = asyncio.get_running_loop()
+        loop, kept_s = asyncio.get_running_loop(), 0.0
+        self._keep_turn(None)
         try:
-            return await self._worker.run(lambda: self._swap_in_turn(expected, data))
+            version = await self._worker.run(lambda: self._swap_in_turn(expected, data))
+            kept_s = min(IDLE_S, self._ours_until_s - loop.time())
         except Conflict:
-            self._ours_until_s = loop.time() + KEPT_S
-            loop.call_later(KEPT_S, self._turn.give)
+            kept_s, self._ours_until_s = KEPT_S, loop.time() + KEPT_S
             raise
+        else:
+            return version
         finally:
-            if loop.time() >= self._ours_until_s:
-                self._turn.give()
+            self._keep_turn(kept_s)
 
     def close(self) -> None:
         """Finish the swap that has begun; afterwards every call but `version` is a Fault."""
         self._worker.close()
         self._turn.give()
+
+    def _keep_turn(self, time_s: float | None) -> None:
+        """Give the turn back after this time, at once when there is none; None is for a swap."""
+        if self._giving is not None:
+            self._giving.cancel()
+            self._giving = None
+        if time_s is None:
+            return
+        if time_s <= 0:
+            self._turn.give()
+        else:
+            self._giving = asyncio.get_running_loop().call_later(time_s, self._turn.give)
 
     def _prepare(self) -> None:
         if self._prepared:

@@ -16,6 +16,10 @@ KEPT_S = 0.1
 """Reading anew and a few swaps; two replicas that take turns keep nobody waiting for a quarter of a
 second."""
 
+IDLE_S = 0.02
+"""Who has nothing to swap for so long gives the turn back before: the writer's next batch, waiting
+for company and all, comes within it."""
+
 _PATIENCE_S = 0.2
 """Twice that: a process that hangs with the turn holds nobody up for longer."""
 

@@ -10,7 +10,7 @@ import pytest
 from core_console.ports import Conflict
 from core_console.store import file, turn
 from core_console.store.file import FileDocument
-from core_console.store.turn import KEPT_S, Turn
+from core_console.store.turn import IDLE_S, KEPT_S, Turn
 
 
 async def test_who_lost_a_race_wins_the_next(
@@ -41,6 +41,23 @@ async def test_who_lost_and_does_not_come_back_holds_nobody_up_for_long(tmp_path
         await ours.swap(first, b"too late")
     await theirs.swap(newer, b"another")
     await asyncio.sleep(2 * KEPT_S)
+    assert ours._turn._descriptor is None
+
+
+async def test_who_lost_and_has_nothing_more_to_swap_holds_nobody_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file, "KEPT_S", 60.0)
+    ours, theirs = FileDocument(tmp_path / "document"), FileDocument(tmp_path / "document")
+    first = await ours.swap("", b"first")
+    newer = await theirs.swap(first, b"newer")
+    with pytest.raises(Conflict):
+        await ours.swap(first, b"too late")
+    await asyncio.sleep(2 * IDLE_S)
+    assert ours._turn._descriptor is not None, "it is still reading what the other stored"
+    await ours.swap(newer, b"ours")
+    assert ours._turn._descriptor is not None
+    await asyncio.sleep(2 * IDLE_S)
     assert ours._turn._descriptor is None
 
 
