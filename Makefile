@@ -64,6 +64,7 @@ bench: .venv/installed ## measure, as ratios to bare baselines of the same run; 
 	$(BIN)/python -m scripts.bench.run_now $(ARGS)
 	$(BIN)/python -m scripts.bench.doors $(ARGS)
 	$(BIN)/python -m scripts.bench.starts $(ARGS)
+	$(BIN)/python -m scripts.bench.arrivals $(ARGS)
 	$(BIN)/python -m scripts.bench.store $(ARGS)
 	$(BIN)/python -m scripts.bench.replicas $(ARGS)
 	$(BIN)/python -m scripts.bench.growth $(ARGS)

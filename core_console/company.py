@@ -12,8 +12,8 @@ make a swap worth its while."""
 _OF_A_COMMIT = 2.0
 """Nor is anybody waited for longer than twice the time that the last commit took."""
 
-_IDLE_POLLS = 2
-_IDLE_POLLS_IN_DOUBT = 1
+IDLE_POLLS = 2
+IDLE_POLLS_IN_DOUBT = 1
 """Nobody else is on the way when the event loop had nothing to do for so many milliseconds."""
 
 _STRANGERS = 4
@@ -41,7 +41,7 @@ class Company:
     @property
     def idle_polls(self) -> int:
         """How many polls of an idle event loop say that nobody else is on the way."""
-        return _IDLE_POLLS_IN_DOUBT if self._doubtful else _IDLE_POLLS
+        return IDLE_POLLS_IN_DOUBT if self._doubtful else IDLE_POLLS
 
     def is_awaited(self, waiting: int, now_s: float) -> bool:
         """Say whether more are expected than wait."""
