@@ -13,7 +13,7 @@ import pytest
 from click.testing import Result
 
 from core_console.cli.failure import Exit
-from tests.cli.test_tls import certificate
+from tests.certificates import certificate
 from tests.doors.house import House, get
 from tests.doors.site import Site
 from tests.e2e.processes import free_port
@@ -273,7 +273,7 @@ def test_a_token_is_never_carried_on_by_a_redirect(run: Cli, elsewhere: Elsewher
 def test_over_tls_the_named_authority_is_trusted_and_nobody_else(
     run: Cli, elsewhere: Elsewhere, tmp_path: Path
 ) -> None:
-    key, chain = certificate()
+    chain, key = certificate()
     own, ca = tmp_path / "own.pem", tmp_path / "ca.pem"
     own.write_bytes(key + chain)
     ca.write_bytes(chain)

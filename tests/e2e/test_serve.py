@@ -12,24 +12,18 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from io import FileIO
-from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any
 
 import grpc
 import httpx
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from cryptography.x509.oid import NameOID
 from runink.core.atlas.v1 import playbook_pb2 as pb
 
 from tests.builders import AUTHOR, SECOND
+from tests.certificates import certificate
 from tests.e2e.conftest import Site
 from tests.e2e.processes import END_S, eventually
 from tests.e2e.site import (
@@ -234,37 +228,11 @@ def test_a_port_that_is_taken_is_told_in_one_sentence(console: Console, which: s
 # TLS.
 
 
-def certificate(folder: Path) -> dict[str, str]:
-    """Make a certificate of its own for 127.0.0.1; return the settings that name it."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "console.example.com")])
-    since = datetime(2020, 1, 1, tzinfo=UTC)
-    names = x509.SubjectAlternativeName([x509.IPAddress(IPv4Address("127.0.0.1"))])
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(since)
-        .not_valid_after(since + timedelta(days=36_500))
-        .add_extension(names, critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    (folder / "cert.pem").write_bytes(made.public_bytes(Encoding.PEM))
-    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    (folder / "key.pem").write_bytes(pem)
-    return {
-        "CONSOLE_TLS_CERT": str(folder / "cert.pem"),
-        "CONSOLE_TLS_KEY": str(folder / "key.pem"),
-    }
-
-
 def test_with_a_certificate_both_ports_speak_tls_and_nothing_else(
     console: Console, tmp_path: Path
 ) -> None:
-    console.settings |= certificate(tmp_path)
+    cert, key = certificate().in_files(tmp_path)
+    console.settings |= {"CONSOLE_TLS_CERT": str(cert), "CONSOLE_TLS_KEY": str(key)}
     console.start()
     ca = tmp_path / "cert.pem"
     credentials = grpc.ssl_channel_credentials(ca.read_bytes())

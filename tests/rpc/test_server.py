@@ -4,17 +4,10 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
-from ipaddress import ip_address
 from typing import Any
 
 import grpc
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from cryptography.x509.oid import NameOID
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from runink.core.atlas.v1 import playbook_pb2 as pb
@@ -27,6 +20,7 @@ from core_console.ports import Fault
 from core_console.rpc import server
 from core_console.rpc.server import Certificate, Listener
 from tests import builders
+from tests.certificates import certificate
 from tests.rpc.messages import creation
 from tests.rpc.site import Site, refused
 
@@ -159,27 +153,6 @@ async def listening(
     return server.build(console.parts, host=host, port=port, certificate=pair)
 
 
-def a_certificate() -> Certificate:
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
-    # The client's TLS looks at the machine's own clock, so the certificate is good for long.
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(datetime(2020, 1, 1, tzinfo=UTC))
-        .not_valid_after(datetime(2020, 1, 1, tzinfo=UTC) + timedelta(days=36500))
-        .add_extension(
-            x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False
-        )
-        .sign(key, SHA256())
-    )
-    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    return Certificate(made.public_bytes(Encoding.PEM), pem)
-
-
 @asynccontextmanager
 async def over_tls(console: Site, pair: Certificate) -> AsyncIterator[int]:
     listener = await listening(console, pair=pair)
@@ -191,7 +164,7 @@ async def over_tls(console: Site, pair: Certificate) -> AsyncIterator[int]:
 
 
 async def test_with_a_certificate_only_tls_is_spoken(open_console: Site) -> None:
-    pair = a_certificate()
+    pair = Certificate(*certificate())
     async with over_tls(open_console, pair) as port:
         trust = grpc.ssl_channel_credentials(pair.chain)
         async with grpc.aio.secure_channel(f"127.0.0.1:{port}", trust) as channel:
@@ -202,6 +175,6 @@ async def test_with_a_certificate_only_tls_is_spoken(open_console: Site) -> None
 
 
 async def test_a_key_of_another_certificate_fails_at_the_start(open_console: Site) -> None:
-    pair = replace(a_certificate(), key=a_certificate().key)
+    pair = replace(Certificate(*certificate()), key=Certificate(*certificate()).key)
     with pytest.raises(Fault, match="the certificate does not fit"):
         await listening(open_console, pair=pair)
